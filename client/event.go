@@ -74,6 +74,19 @@ type AuditEntry struct {
 	Parameters  map[string]any `json:"parameters" doc:"The parameters of the request, such as force: true."`
 	Outcome     *string        `json:"outcome" doc:"done, refused or failed; null if the server stopped before the outcome was recorded."`
 	Error       *string        `json:"error" doc:"Why the request was refused, or the error."`
+	Change      *ConfigChange  `json:"change" doc:"The change of a configuration file; null for other actions."`
+}
+
+// ConfigChange is a change of a configuration file.
+type ConfigChange struct {
+	Kind   string   `json:"kind" doc:"pipeline, archetype, calendar or source."`
+	File   string   `json:"file"`
+	Was    *string  `json:"was" doc:"The file's path before, if it has moved."`
+	Before *string  `json:"before" doc:"The SHA-256 digest of its last accepted contents; null if there were none."`
+	After  *string  `json:"after" doc:"The SHA-256 digest of its new contents, accepted or rejected; null if it was removed."`
+	Owner  *string  `json:"owner" doc:"The owner of the file on disk."`
+	Commit *string  `json:"commit" doc:"The Git commit that is checked out in its directory."`
+	Diff   []string `json:"diff" doc:"The values that were removed (- path: value) and added (+ path: value). Values that look like secrets are left out."`
 }
 
 // AuditQuery selects entries; empty fields match any.

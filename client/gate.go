@@ -164,6 +164,15 @@ type Shown struct {
 	PreferUntil *time.Time `json:"preferUntil" doc:"When preferred rules stop closing the gate; null without preferred rules."`
 	Degraded    []string   `json:"degraded" doc:"The preferred rules that did not pass; the gate was open without them."`
 	OpensAt     *time.Time `json:"opensAt" doc:"When a closed gate opens if no data changes; null if time alone does not open it."`
+
+	Files []UsedFile `json:"files" doc:"The configuration files behind the start: the pipeline's own, its archetypes and calendars, and the sources that may write its sensors. Empty while live."`
+}
+
+// UsedFile is a configuration file that a run started on.
+type UsedFile struct {
+	Kind   string `json:"kind" doc:"pipeline, archetype, calendar or source."`
+	File   string `json:"file"`
+	Digest string `json:"digest" doc:"The SHA-256 digest of the version that was used."`
 }
 
 // WithSchedule makes Explain explain the run of that schedule, cron, stream or manual, instead of the

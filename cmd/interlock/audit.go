@@ -15,15 +15,13 @@ import (
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/audit"
-	"github.com/interlock-go/interlock/internal/catalog"
-	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
 func newAudit(a *app) *cobra.Command {
 	var q client.AuditQuery
 	cmd := &cobra.Command{
 		Use: "audit", Short: "List the audit record: who did what",
-		Long: "List the audit record: operators' actions, logins and failed logins, changed pipeline files and tokens, the newest\n" +
+		Long: "List the audit record: operators' actions, logins and failed logins, changed files and tokens, the newest\n" +
 			"last. It needs the role admin. As JSON the list is {items, nextCursor} with the newest first.",
 		Example: "  interlock audit --since 24h\n" +
 			"  interlock audit --action trigger --pipeline orders --format json",
@@ -54,7 +52,7 @@ func newAudit(a *app) *cobra.Command {
 			for _, e := range slices.Backward(entries) { // newest last, next to the prompt
 				rows = append(rows, a.auditRow(e))
 			}
-			a.sheet([]column{col("TIME"), col("ACTOR"), col("ACTION"), extraCol("ABOUT"), col("OUTCOME"), extraCol("WITH"), wrapCol("REASON")}, rows)
+			a.sheet([]column{col("TIME"), col("ACTOR"), col("ACTION"), col("ABOUT"), col("OUTCOME"), extraCol("WITH"), wrapCol("REASON")}, rows)
 		})
 	})
 }
@@ -68,7 +66,7 @@ func (a *app) auditRow(e client.AuditEntry) []cell {
 		plain(a.tableTime(&e.At)),
 		{printable(actor), a.outStyle.bold},
 		plain(e.Action), plain(orDash(cmp.Or(e.Subject, e.Pipeline))),
-		a.outcomeCell(e.Outcome), plain(orDash(new(parametersOf(e.Parameters)))), plain(orDash(cmp.Or(e.Error, e.Reason))),
+		a.outcomeCell(e.Outcome), plain(orDash(new(parametersOf(e)))), plain(orDash(cmp.Or(e.Error, e.Reason, diffOf(e)))),
 	}
 }
 
@@ -82,13 +80,33 @@ func (a *app) outcomeCell(outcome *string) cell {
 	return cell{printable(*outcome), a.outStyle.red}
 }
 
-// parametersOf formats the parameters of a request as name=value.
-func parametersOf(parameters map[string]any) string {
+// parametersOf formats the parameters of a request, or a changed file, as name=value.
+func parametersOf(e client.AuditEntry) string {
 	var words []string
-	for _, name := range slices.Sorted(maps.Keys(parameters)) {
-		words = append(words, fmt.Sprintf("%s=%v", name, parameters[name]))
+	for _, name := range slices.Sorted(maps.Keys(e.Parameters)) {
+		words = append(words, fmt.Sprintf("%s=%v", name, e.Parameters[name]))
+	}
+	if ch := e.Change; ch != nil {
+		words = append(words, fmt.Sprintf("file=%s sha256=%.12s→%.12s", ch.File, orDash(ch.Before), orDash(ch.After)))
+		if ch.Was != nil {
+			words = append(words, "was="+*ch.Was)
+		}
+		if ch.Owner != nil {
+			words = append(words, "owner="+*ch.Owner)
+		}
+		if ch.Commit != nil {
+			words = append(words, fmt.Sprintf("commit=%.12s", *ch.Commit))
+		}
 	}
 	return strings.Join(words, " ")
+}
+
+// diffOf returns what changed in a file; nil for other entries.
+func diffOf(e client.AuditEntry) *string {
+	if e.Change == nil || len(e.Change.Diff) == 0 {
+		return nil
+	}
+	return new(strings.Join(e.Change.Diff, "; "))
 }
 
 // record stores an audit entry about an action of the server itself. The action has already
@@ -97,26 +115,6 @@ func (c *controller) record(ctx context.Context, action string, parameters map[s
 	e := audit.Entry{Actor: "server", Action: action, Parameters: parameters, Outcome: audit.Done}
 	if err := c.audit.Add(ctx, e, time.Now()); err != nil {
 		c.logger.Error("cannot store an audit entry", "action", action, "error", err)
-	}
-}
-
-// maxNamed is how many pipelines an audit entry about files names at most.
-const maxNamed = 50
-
-// recordFiles records which pipelines' files were accepted, rejected or removed.
-func (c *controller) recordFiles(ctx context.Context, r catalog.Report) {
-	parameters := map[string]any{}
-	for name, ids := range map[string][]pipeline.ID{"accepted": r.Accepted, "rejected": r.Rejected, "removed": r.Removed} {
-		if len(ids) == 0 {
-			continue
-		}
-		parameters[name] = ids[:min(len(ids), maxNamed)]
-		if len(ids) > maxNamed {
-			parameters[name+"Count"] = len(ids)
-		}
-	}
-	if len(parameters) > 0 {
-		c.record(ctx, "config", parameters)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/datadir"
 	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/files"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/metrics"
 	"github.com/interlock-go/interlock/internal/notify"
@@ -115,6 +116,7 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 	c.audit = audit.New(c.store, f.Retention.Audit.D())
 	c.catalog = catalog.New(c.store, all.Kinds())
 	c.catalog.Report(s.applying)
+	c.catalog.Audit(c.audit, files.Origin)
 	if f.Jobs.Command == "off" {
 		c.catalog.WithoutPrograms()
 	}
@@ -166,7 +168,6 @@ func (c *controller) load(ctx context.Context) error {
 	c.reload = engine.NewReloader(c.folders, func(ctx context.Context, f catalog.Files, now time.Time) error {
 		report, err := c.catalog.Apply(ctx, f, now)
 		logReport(c.logger, report)
-		c.recordFiles(ctx, report)
 		return errors.Join(err, c.keepSeen())
 	}, c.unreadable())
 	if err := c.reload.Load(ctx, time.Now()); err != nil {

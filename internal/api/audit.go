@@ -66,6 +66,12 @@ func auditView(e audit.Entry) client.AuditEntry {
 	if v.Parameters == nil {
 		v.Parameters = map[string]any{}
 	}
+	if ch := e.Change; ch != nil {
+		v.Change = &client.ConfigChange{
+			Kind: ch.Kind, File: ch.File, Was: text(ch.Was), Before: text(ch.Before), After: text(ch.After),
+			Owner: text(ch.Owner), Commit: text(ch.Commit), Diff: append([]string{}, ch.Diff...),
+		}
+	}
 	return v
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/timeline"
 )
 
@@ -118,6 +119,9 @@ func shownView(g explain.Gate) client.Shown {
 			r.Closes = g.Closes(l)
 			r.Version, r.UpdatedAt, r.Source = number(l.Version), instant(l.UpdatedAt), text(l.Source)
 			return r
+		}),
+		Files: views(g.Files, func(f store.UsedFile) client.UsedFile {
+			return client.UsedFile{Kind: string(f.Kind), File: f.File, Digest: f.Digest}
 		}),
 	}
 }

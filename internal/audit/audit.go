@@ -51,8 +51,22 @@ type Entry struct {
 	Parameters  map[string]any `json:"parameters,omitempty"` // of the request, such as force: true
 	Outcome     Outcome        `json:"outcome,omitempty"`
 	Error       string         `json:"error,omitempty"` // why it was refused, or what went wrong
+	Change      *Change        `json:"change,omitempty"`
 
 	version int64 // of its note
+}
+
+// Change is a change of a configuration file. Before and After are SHA-256 digests: of its last
+// accepted contents and of its new ones, or empty if there are none.
+type Change struct {
+	Kind   string   `json:"kind"`
+	File   string   `json:"file"`
+	Was    string   `json:"was,omitempty"` // its path before, if it has moved
+	Before string   `json:"before,omitempty"`
+	After  string   `json:"after,omitempty"`
+	Owner  string   `json:"owner,omitempty"`  // of the file on disk
+	Commit string   `json:"commit,omitempty"` // that is checked out in its directory
+	Diff   []string `json:"diff,omitempty"`   // see Diff
 }
 
 // records is what a Log needs of a store.
@@ -79,9 +93,23 @@ func New(s records, keep time.Duration) *Log { return &Log{store: s, keep: keep}
 
 // Begin stores an entry before its action, without an outcome, and returns it with its id.
 func (l *Log) Begin(ctx context.Context, e Entry, now time.Time) (Entry, error) {
+	return l.write(ctx, l.named(e, now), now)
+}
+
+// Put adds an entry to the batch that carries out its action: both are stored, or neither.
+func (l *Log) Put(ctx context.Context, b *store.Batch, e Entry, now time.Time) error {
+	e = l.named(e, now)
+	if err := l.index(ctx, dayOf(e.ID), now); err != nil {
+		return err
+	}
+	return l.put(b, e, now)
+}
+
+// named returns a new entry with its time and id.
+func (l *Log) named(e Entry, now time.Time) Entry {
 	e.At = now.UTC()
 	e.ID = fmt.Sprintf("%s-%06x-%s", e.At.Format(idTime), l.count.Add(1)&0xffffff, rand.Text()[:6])
-	return l.write(ctx, e, now)
+	return e
 }
 
 // End completes an entry with its outcome, and emits its event.
@@ -123,17 +151,11 @@ const idTime = "20060102T150405.000000000Z"
 
 // write stores an entry for the first or the second time.
 func (l *Log) write(ctx context.Context, e Entry, now time.Time) (Entry, error) {
-	data, err := json.Marshal(e)
-	if err != nil {
-		return e, fmt.Errorf("write the audit entry of %s: %w", e.Action, err)
-	}
-	day := dayOf(e.ID)
 	b := store.Batch{ID: fmt.Sprintf("audit/%s/v%d", e.ID, e.version)}
-	b.SwapNote(store.Note{Version: e.version}, store.Note{Kind: kindOf(day), Key: e.ID, Data: data, Until: e.At.Add(l.keep)})
-	if e.Outcome != Unknown {
-		b.Emit(e.event(now))
+	if err := l.put(&b, e, now); err != nil {
+		return e, err
 	}
-	if err := l.index(ctx, day, now); err != nil {
+	if err := l.index(ctx, dayOf(e.ID), now); err != nil {
 		return e, err
 	}
 	if err := l.store.Commit(ctx, b, now); err != nil {
@@ -141,6 +163,19 @@ func (l *Log) write(ctx context.Context, e Entry, now time.Time) (Entry, error) 
 	}
 	e.version++
 	return e, nil
+}
+
+// put adds an entry, and its event if it is complete, to a batch.
+func (l *Log) put(b *store.Batch, e Entry, now time.Time) error {
+	data, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("write the audit entry of %s: %w", e.Action, err)
+	}
+	b.SwapNote(store.Note{Version: e.version}, store.Note{Kind: kindOf(dayOf(e.ID)), Key: e.ID, Data: data, Until: e.At.Add(l.keep)})
+	if e.Outcome != Unknown {
+		b.Emit(e.event(now))
+	}
+	return nil
 }
 
 // index makes sure that a day is in the list of days.

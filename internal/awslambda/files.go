@@ -119,11 +119,11 @@ func lists(files []pipeline.Source, name string) bool {
 	return slices.ContainsFunc(files, func(s pipeline.Source) bool { return s.File == name })
 }
 
-// unlisted returns the files of active pipelines and sources that are not listed, except the one
-// that was removed.
+// unlisted returns the files of active pipelines, and the stored ones of other kinds, that are not
+// listed, except the one that was removed.
 func unlisted(known *catalog.Catalog, files catalog.Files, removed string) []string {
 	there := map[string]bool{removed: true}
-	for _, s := range slices.Concat(files.Pipelines, files.Sources) {
+	for _, s := range slices.Concat(files.Pipelines, files.Calendars, files.Archetypes, files.Sources) {
 		there[s.File] = true
 	}
 	var names []string
@@ -132,9 +132,9 @@ func unlisted(known *catalog.Catalog, files catalog.Files, removed string) []str
 			names = append(names, e.File)
 		}
 	}
-	for _, d := range known.Sources().All() {
-		if !there[d.File] {
-			names = append(names, d.File)
+	for _, name := range known.Stored() {
+		if !there[name] {
+			names = append(names, name)
 		}
 	}
 	return names

@@ -14,6 +14,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
+// namedKinds are the kinds of files that pipelines refer to by name.
+var namedKinds = []pipeline.FileKind{pipeline.CalendarFile, pipeline.ArchetypeFile}
+
 // maxTries is how often a commit is retried because another replica committed first.
 const maxTries = 5
 
@@ -39,6 +42,11 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	if err != nil {
 		return Report{Problems: set.Problems}, err
 	}
+	if err := c.readLedger(ctx); err != nil {
+		return Report{Problems: set.Problems}, err
+	}
+	// Files that pipelines refer to come first, because a change of one changes pipelines.
+	failed := c.storeFiles(ctx, namedKinds, c.named(set), files, now)
 	verdicts := c.judge(files.Pipelines, set, rows)
 	for i := range verdicts {
 		verdicts[i].since = files.Since
@@ -47,7 +55,7 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	verdicts, seen := c.ours(verdicts, rows, files)
 	report, changed, err := c.storeVerdicts(ctx, verdicts, rows, now)
 	report.Problems = set.Problems
-	err = errors.Join(err, c.setLost(ctx, lost, now))
+	err = errors.Join(err, failed, c.setLost(ctx, lost, now))
 	if err == nil && c.shared {
 		c.seen.Store(&seen)
 	}
@@ -57,8 +65,8 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	}
 	err = errors.Join(err, c.load(ctx, rows, c.fresh(verdicts)))
 	err = errors.Join(err, c.applySources(ctx, files, now))
-	if loaded := c.sourceFiles.loaded; loaded != nil {
-		report.Problems = append(slices.Clip(report.Problems), loaded.Problems...)
+	if c.loadedSources != nil {
+		report.Problems = append(slices.Clip(report.Problems), c.loadedSources.Problems...)
 	}
 	c.note(files, set)
 	return report, err
@@ -142,9 +150,17 @@ func (r *Report) note(v verdict, did bool) {
 func (c *Catalog) storeVerdict(ctx context.Context, v verdict, row, all store.Pipeline, now time.Time) (bool, error) {
 	var err error
 	for range maxTries {
+		if v.change, err = c.changeBy(ctx, v, row); err != nil {
+			break
+		}
 		b, did := c.against(v, row, all, now)
 		if b.Empty() {
 			return false, nil
+		}
+		if len(b.Events) > 0 {
+			if err = c.record(ctx, &b, v.change, now); err != nil {
+				break
+			}
 		}
 		if err = c.store.Commit(ctx, b, now); err == nil {
 			return did, nil
@@ -160,6 +176,25 @@ func (c *Catalog) storeVerdict(ctx context.Context, v verdict, row, all store.Pi
 		}
 	}
 	return false, fmt.Errorf("store the verdict on pipeline %q: %w", v.id, err)
+}
+
+// changeBy returns the change of a pipeline's file that a verdict is about.
+func (c *Catalog) changeBy(ctx context.Context, v verdict, row store.Pipeline) (change, error) {
+	var before pipeline.Source
+	if row.Config != "" {
+		active, err := c.store.Config(ctx, row.ID, row.Config)
+		if err != nil {
+			return change{}, fmt.Errorf("read version %s: %w", row.Config, err)
+		}
+		before = active.File
+	}
+	after := v.rejected
+	if v.definition != nil {
+		after = v.config.File
+	}
+	ch := c.changeOf(fileKey{pipeline.PipelineFile, string(v.id)}, before, after)
+	ch.problems = v.problems
+	return ch, nil
 }
 
 // pendingFire reports whether the active version, or an earlier one, has a fire that has not been
@@ -196,14 +231,14 @@ func (c *Catalog) judge(files []pipeline.Source, set *pipeline.Set, rows []store
 		switch {
 		case id == "" || v != nil && v.definition != nil:
 			orphan := verdict{}
-			orphan.reject(refused.File, set.Problems)
+			orphan.reject(texts[refused.File], set.Problems)
 			all = append(all, orphan)
 			continue
 		case v == nil:
 			v = &verdict{id: id}
 			byID[id] = v
 		}
-		v.reject(refused.File, set.Problems)
+		v.reject(texts[refused.File], set.Problems)
 	}
 	for _, row := range rows {
 		if byID[row.ID] == nil && (row.Config != "" || row.Problem != "") {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/audit"
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/source"
@@ -45,8 +46,12 @@ type Catalog struct {
 
 	progress *Progress
 
-	sourceFiles sourceFiles
-	sources     atomic.Pointer[source.Set]
+	ledger        ledger
+	loadedSources *source.Loaded // nil until read
+	sources       atomic.Pointer[source.Set]
+
+	audit  *audit.Log // nil: no audit record
+	origin Origin     // may be nil
 
 	refusedSources atomic.Pointer[[]RefusedSource] // never changed in place
 }

@@ -62,7 +62,7 @@ func sortFiles(all []File) {
 
 // note stores the results for Files.
 func (c *Catalog) note(files Files, set *pipeline.Set) {
-	sources := c.sourceFiles.loaded
+	sources := c.loadedSources
 	if sources == nil {
 		sources = &source.Loaded{}
 	}
@@ -82,7 +82,7 @@ func (c *Catalog) note(files Files, set *pipeline.Set) {
 		sourceOf[d.File] = d.ID
 	}
 	for _, r := range sources.Refused {
-		refused[r.File], sourceOf[r.File] = true, c.sourceFiles.ownerOf(r)
+		refused[r.File], sourceOf[r.File] = true, c.sourceIn(r)
 	}
 	all := make([]File, 0, len(files.Pipelines)+len(files.Calendars)+len(files.Archetypes)+len(files.Sources))
 	add := func(kind pipeline.FileKind, read []pipeline.Source) {

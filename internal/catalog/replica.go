@@ -12,7 +12,7 @@ import (
 )
 
 // Seen records, per pipeline, what this replica last saw in its files: a version, or that they were
-// rejected.
+// rejected. Of another file, such as calendar/holidays, it records the digest.
 type Seen map[pipeline.ID]string
 
 // Share makes c one of several catalogs on one store, whose files may differ. Only a replica that
@@ -52,7 +52,8 @@ func (c *Catalog) ours(verdicts []verdict, rows []store.Pipeline, files Files) (
 	if !c.shared {
 		return verdicts, nil
 	}
-	before, seen := c.Seen(), Seen{}
+	before, seen := c.Seen(), maps.Clone(c.Seen())
+	maps.DeleteFunc(seen, func(id pipeline.ID, _ string) bool { return id.Valid() })
 	var mine []verdict
 	byID := rowsByID(rows)
 	for _, v := range verdicts {
@@ -125,7 +126,7 @@ func (c *Catalog) Differences() []Difference {
 	var all []Difference
 	seen, current := c.Seen(), c.Current()
 	for id, here := range seen {
-		if why := differs(here, current, id); why != "" {
+		if why := differs(here, current, id); why != "" && id.Valid() {
 			all = append(all, Difference{id, why})
 		}
 	}

@@ -20,10 +20,12 @@ import (
 type verdict struct {
 	id         pipeline.ID // "" for a file whose pipeline is unknown
 	definition *pipeline.Definition
-	config     store.Config // the stored form of the definition
-	held       bool         // there is no file, and the removal waits: see Trouble
-	files      []string     // rejected files
+	config     store.Config    // the stored form of the definition
+	held       bool            // there is no file, and the removal waits: see Trouble
+	files      []string        // rejected files
+	rejected   pipeline.Source // the first of them
 	problems   []string
+	change     change    // set when the verdict is about to be stored
 	since      time.Time // see Files
 }
 
@@ -41,10 +43,16 @@ func configOf(d *pipeline.Definition, file pipeline.Source) store.Config {
 // maxProblems bounds the problems reported for one file; `interlock validate` shows the rest.
 const maxProblems = 20
 
-func (v *verdict) reject(file string, problems []document.Problem) {
-	texts := errorTexts(problems, file)
+func (v *verdict) reject(file pipeline.Source, problems []document.Problem) {
+	if len(v.files) == 0 {
+		v.rejected = file
+	}
+	v.addProblems(file.File, errorTexts(problems, file.File))
+}
+
+func (v *verdict) addProblems(file string, texts []string) {
 	if more := len(texts) - maxProblems; more > 0 {
-		texts = append(texts[:maxProblems], fmt.Sprintf("%s: and %d more", file, more))
+		texts = append(slices.Clip(texts[:maxProblems]), fmt.Sprintf("%s: and %d more", file, more))
 	}
 	v.files, v.problems = append(v.files, file), append(v.problems, texts...)
 }
@@ -127,8 +135,7 @@ func (c *Catalog) acceptance(v verdict, row, all store.Pipeline, now time.Time) 
 	stored.At = period.Instant(now)
 	b.Configs = append(b.Configs, stored)
 	message := fmt.Sprintf("%s is active, version %s", v.config.File.File, v.config.Version)
-	b.Emit(event.New(event.ConfigAccepted, v.about(row, v.config.Version, now), message,
-		event.Config{File: v.config.File.File, Version: v.config.Version, Problems: []string{}}))
+	b.Emit(event.New(event.ConfigAccepted, v.about(row, v.config.Version, now), message, v.detail(v.config.Version)))
 	if row.Config == "" && all.Paused() {
 		b.Emit(all.Pause.Paused(v.id, row.Version, now))
 	}
@@ -153,8 +160,7 @@ func (v verdict) rejection(row store.Pipeline, now time.Time) store.Batch {
 	if row.Config != "" {
 		stays = fmt.Sprintf("version %s stays active", row.Config)
 	}
-	b.Emit(event.New(event.ConfigRejected, v.about(row, hash(next.Problem), now), v.refusal()+"; "+stays,
-		event.Config{File: strings.Join(v.files, ", "), Version: row.Config, Problems: v.problems}))
+	b.Emit(event.New(event.ConfigRejected, v.about(row, hash(next.Problem), now), v.refusal()+"; "+stays, v.detail(row.Config)))
 	return b
 }
 
@@ -172,8 +178,7 @@ func (v verdict) refusal() string {
 func (v verdict) orphan(now time.Time) store.Batch {
 	which := hash(strings.Join(append(v.files, v.problems...), "\n"))
 	b := store.Batch{ID: "config/refuse/" + which}
-	b.Emit(event.New(event.ConfigRejected, event.About{Which: which, At: now}, v.refusal()+"; its pipeline is unknown",
-		event.Config{File: strings.Join(v.files, ", "), Problems: v.problems}))
+	b.Emit(event.New(event.ConfigRejected, event.About{Which: which, At: now}, v.refusal()+"; its pipeline is unknown", v.detail("")))
 	return b
 }
 
@@ -194,12 +199,20 @@ func (v verdict) removal(row store.Pipeline, now time.Time) (store.Batch, bool) 
 	}
 	next.Older = olderThan(row, "")
 	b.SwapPipeline(row, next)
-	b.Emit(event.New(event.ConfigRemoved, v.about(row, row.Config, now), "its file was removed: open attempts finish, nothing new opens",
-		event.Config{Version: "", Problems: []string{}}))
+	b.Emit(event.New(event.ConfigRemoved, v.about(row, row.Config, now), "its file was removed: open attempts finish, nothing new opens", v.detail("")))
 	for _, kind := range []store.TaskKind{store.Fire, store.Arm, store.ReopenPeriods, store.RunProbe} {
 		b.Finish(store.PipelineTaskID(kind, v.id))
 	}
 	return b, true
+}
+
+// detail returns the verdict as part of an event.
+func (v verdict) detail(version string) event.Config {
+	d := v.change.detail(v.problems)
+	if d.Version = version; len(v.files) > 1 {
+		d.File = strings.Join(v.files, ", ")
+	}
+	return d
 }
 
 func (v verdict) batch(what string, row store.Pipeline) store.Batch {

@@ -68,7 +68,11 @@ func (e *Engine) configsAfter(ctx context.Context, at store.Position) (store.Pos
 		for _, stored := range events {
 			switch stored.Event.Type {
 			case event.ConfigAccepted, event.ConfigRemoved:
-				if err := e.config(ctx, stored.Event.Detail.Pipeline); err != nil {
+				id := stored.Event.Detail.Pipeline
+				if id == "" {
+					break // a calendar, an archetype or a source: pipelines that it changes have events of their own
+				}
+				if err := e.config(ctx, id); err != nil {
 					return at, err
 				}
 			}

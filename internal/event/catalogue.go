@@ -147,13 +147,13 @@ var groups = []Group{
 		},
 	}},
 	{"Files and readings", []Entry{
-		{ConfigAccepted, Info, "", PerPipeline, "A new version of the pipeline file is active.", "", Config{}},
+		{ConfigAccepted, Info, "", PerPipeline, "A new version of a pipeline, archetype, calendar or source file is active.", "", Config{}},
 		{
-			ConfigRejected, Critical, "", PerPipeline, "The pipeline file has errors; the last good version stays active.",
+			ConfigRejected, Critical, "", PerPipeline, "A pipeline, archetype, calendar or source file has errors; the last good version stays active.",
 			"`interlock validate PATH` shows each problem at its line.",
 			Config{},
 		},
-		{ConfigRemoved, Warning, "", PerPipeline, "The pipeline file was removed; open attempts finish, and no new runs open.", "Restore the file if that was not intended.", Config{}},
+		{ConfigRemoved, Warning, "", PerPipeline, "A pipeline, archetype, calendar or source file was removed; open attempts of a removed pipeline finish, and no new runs open.", "Restore the file if that was not intended.", Config{}},
 		{
 			SensorRejected, Warning, "", PerPipeline, "A reading in the store is malformed and is ignored.",
 			"Fix the producer: the message says what is wrong.",

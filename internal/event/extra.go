@@ -162,10 +162,15 @@ type Sensors struct {
 	Sensors []string `json:"sensors" doc:"the affected sensors"`
 }
 
-// Config describes a pipeline file.
+// Config describes a changed configuration file.
 type Config struct {
+	Kind     string   `json:"kind" doc:"the kind of file: pipeline, archetype, calendar or source"`
 	File     string   `json:"file" doc:"the path of the file"`
-	Version  string   `json:"version" doc:"the active version; empty if none"`
+	Before   string   `json:"before" doc:"the SHA-256 digest of its last accepted contents; empty if none"`
+	After    string   `json:"after" doc:"the SHA-256 digest of its new contents, accepted or rejected; empty if it was removed. If equal to before, another file that the pipeline uses has changed"`
+	Owner    string   `json:"owner" doc:"the owner of the file on disk; empty if unknown"`
+	Commit   string   `json:"commit" doc:"the Git commit that is checked out in its directory; empty if unknown"`
+	Version  string   `json:"version" doc:"the active version of the pipeline; empty if none"`
 	Problems []string `json:"problems" doc:"the errors and warnings, each with its position"`
 }
 

@@ -110,6 +110,8 @@ type Gate struct {
 	PreferUntil time.Time // when the preferred rules stop closing it; zero without such rules
 	Degraded    []string  // the preferred rules that do not pass, if it is open without them
 	OpensAt     time.Time // when it opens without new data; zero if it does not
+
+	Files []store.UsedFile // the configuration files behind the start; nil if it is live
 }
 
 // Leaf is one rule with the reading that it saw.

@@ -72,7 +72,7 @@ func (b *builder) stored(ctx context.Context) (*Gate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read snapshot %s: %w", id, err)
 	}
-	out := &Gate{At: s.At, Outcome: s.Outcome, Bypassed: s.Bypassed, PreferUntil: s.PreferUntil, Degraded: s.Degraded}
+	out := &Gate{At: s.At, Outcome: s.Outcome, Bypassed: s.Bypassed, PreferUntil: s.PreferUntil, Degraded: s.Degraded, Files: s.Files}
 	for _, leaf := range s.Leaves {
 		out.Leaves = append(out.Leaves, b.leaf(leaf, 0, s.Sensors))
 	}

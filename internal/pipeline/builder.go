@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 
@@ -19,7 +20,7 @@ type builder struct {
 }
 
 func newBuilder(e *entry, file *File, doc *document.Document, shelf *shelf) *builder {
-	b := &builder{file: file, doc: doc, shelf: shelf, def: &Definition{File: e.source.File}}
+	b := &builder{file: file, doc: doc, shelf: shelf, def: &Definition{File: e.source.File, FileSum: sha256.Sum256(e.source.Data)}}
 	for _, p := range e.problems {
 		if p.Path != "" {
 			b.broken = append(b.broken, p.Path)

@@ -2,6 +2,8 @@ package pipeline
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"runtime"
 	"slices"
 	"sync"
@@ -19,6 +21,15 @@ type Source struct {
 	// Gone marks a file that disappeared a moment ago and still counts with its last contents,
 	// unless another file has the same pipeline, calendar or archetype by now: then it was renamed.
 	Gone bool `json:"-"`
+}
+
+// Digest returns the SHA-256 digest of the contents, in hexadecimal; "" without a file.
+func (s Source) Digest() string {
+	if s.File == "" {
+		return ""
+	}
+	sum := sha256.Sum256(s.Data)
+	return hex.EncodeToString(sum[:])
 }
 
 // Parse parses the YAML of a file. If the document is nil, the problems say why.
@@ -88,7 +99,15 @@ type Set struct {
 	Definitions []*Definition      // of files without errors, by id
 	Refused     []Refused          // files with errors, in the given order
 	Problems    []document.Problem // in all files, by file, line and column
+	Named       []Named            // the files that pipelines refer to by name, in the given order
 	texts       map[string][]byte  // contents of the files with problems
+}
+
+// Named is a file that pipelines refer to by name: a calendar or an archetype.
+type Named struct {
+	Kind   FileKind
+	Name   string // "" if it cannot be read
+	Source Source
 }
 
 // Refused is a file with errors. ID is the id in the file, as far as it can be read: the last good
@@ -270,7 +289,7 @@ func (e *entry) report(f document.Finding) {
 
 // collect assembles the result from the entries.
 func collect(entries []*entry, shelf *shelf) *Set {
-	s := &Set{texts: shelf.texts, Problems: shelf.problems}
+	s := &Set{texts: shelf.texts, Problems: shelf.problems, Named: shelf.named}
 	for _, e := range entries {
 		if len(e.problems) > 0 {
 			s.texts[e.source.File] = e.source.Data

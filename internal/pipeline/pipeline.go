@@ -11,6 +11,7 @@ package pipeline
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"iter"
 	"regexp"
 	"time"
@@ -58,6 +59,7 @@ type Definition struct {
 	Description string
 	Tags        map[string]string
 	File        string             // where it was read from
+	FileSum     [sha256.Size]byte  // of that file
 	Warnings    []document.Problem // warnings about this file alone
 
 	// Calendars and Archetypes are the files it refers to: with its own file, all that is needed to

@@ -23,25 +23,34 @@ type shelf struct {
 	calendars  rack[calendar]
 	archetypes rack[*archetype]
 	problems   []document.Problem
+	named      []Named
 	texts      map[string][]byte // contents of the files with problems
 }
 
 func newShelf(opts Options) *shelf {
 	s := &shelf{
 		jobs: opts.Jobs, platform: opts.Platform, timeLimit: cmp.Or(opts.TimeLimit, awsTimeLimit), texts: map[string][]byte{}, noPrograms: opts.NoPrograms, offers: opts.Offers, now: opts.Now,
-		calendars:  newRack[calendar]("calendar", "--calendars DIR"),
-		archetypes: newRack[*archetype]("archetype", "--archetypes DIR"),
+		calendars:  newRack[calendar](CalendarFile, "--calendars DIR"),
+		archetypes: newRack[*archetype](ArchetypeFile, "--archetypes DIR"),
 	}
 	for _, src := range opts.Calendars {
-		s.note(src, s.calendars.put(src, readCalendar))
+		putOn(s, &s.calendars, src, readCalendar)
 	}
 	for _, src := range opts.Archetypes {
-		s.note(src, s.archetypes.put(src, readArchetype))
+		putOn(s, &s.archetypes, src, readArchetype)
 	}
 	return s
 }
 
-func (s *shelf) note(src Source, problems []document.Problem) {
+// putOn puts a file on a rack of the shelf, unless it is gone and its name is taken.
+func putOn[T named](s *shelf, r *rack[T], src Source, read func(Source) (T, []document.Problem)) {
+	value, problems := read(src)
+	name := value.name()
+	if _, taken := r.files[name]; taken && src.Gone {
+		return
+	}
+	problems = r.put(src, name, value, problems)
+	s.named = append(s.named, Named{Kind: r.kind, Name: name, Source: src})
 	if len(problems) > 0 {
 		s.problems = append(s.problems, problems...)
 		s.texts[src.File] = src.Data
@@ -50,30 +59,25 @@ func (s *shelf) note(src Source, problems []document.Problem) {
 
 // rack holds the files of one kind, by name.
 type rack[T named] struct {
-	kind, flag string // kind of the files, and the flag for their directory
+	kind       FileKind
+	flag       string // the flag for their directory
 	byName     map[string]T
 	files      map[string]string // by name, including unusable ones
 	unreadable string            // a file with errors whose name cannot be read
 }
 
-func newRack[T named](kind, flag string) rack[T] {
+func newRack[T named](kind FileKind, flag string) rack[T] {
 	return rack[T]{kind: kind, flag: flag, byName: map[string]T{}, files: map[string]string{}}
 }
 
-// put reads one file. A second one with the same name is reported and does not replace the first.
-// Files that are gone come last, and are dropped if their name is taken.
-func (r *rack[T]) put(src Source, read func(Source) (T, []document.Problem)) []document.Problem {
-	value, problems := read(src)
-	name := value.name()
+// put stores a file that was read and returns its problems. A second one with the same name is
+// reported and does not replace the first.
+func (r *rack[T]) put(src Source, name string, value T, problems []document.Problem) []document.Problem {
 	if name == "" {
 		r.unreadable = src.File
 		return problems
 	}
-	other, taken := r.files[name]
-	switch {
-	case taken && src.Gone:
-		return nil
-	case taken:
+	if other, taken := r.files[name]; taken {
 		return append(problems, document.Problem{
 			File: src.File, Line: 1, Column: 1, Path: "name", Severity: document.Error,
 			Message: fmt.Sprintf("%s %q is also in %s; give one of them another name", r.kind, name, other),

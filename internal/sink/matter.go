@@ -56,6 +56,9 @@ func Matter(e event.Event) string {
 	d := e.Detail
 	switch e.Type {
 	case event.ConfigAccepted, event.ConfigRejected, event.ConfigRemoved:
+		if c, ok := d.Extra.(event.Config); ok && d.Pipeline == "" {
+			return "config/" + c.File
+		}
 		return string(d.Pipeline) + "/config"
 	case event.PipelinePaused, event.PipelineResumed:
 		if p, ok := d.Extra.(event.Pause); ok && p.All {

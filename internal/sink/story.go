@@ -129,7 +129,7 @@ func why(extra event.Extra) []string {
 	case event.Sensors:
 		return lines(fact("sensors", list(x.Sensors)))
 	case event.Config:
-		return append(lines(fact("file", x.File)), x.Problems...)
+		return append(lines(fact("file", x.File), fact("owner", x.Owner), fact("commit", x.Commit)), x.Problems...)
 	case event.Projection:
 		return lines(fact("projection", x.Status), instant("deadline: ", x.Deadline), instant("estimated completion: ", x.EstimatedCompletion))
 	}

@@ -22,6 +22,7 @@ type Definition struct {
 	Description string
 	Format      Format
 	File        string             // where it was read from
+	Digest      string             // of that file: see pipeline.Source
 	Warnings    []document.Problem // of this file alone
 
 	each       []path // the steps that split a message; none: the message is the only element

@@ -101,7 +101,7 @@ func read(src pipeline.Source, opts Options) *loading {
 	f.id = file.Source.ID
 	var findings []document.Finding
 	f.def, findings = compile(&file)
-	f.def.File = src.File
+	f.def.File, f.def.Digest = src.File, src.Digest()
 	findings = append(findings, f.def.unknown(opts)...)
 	f.problems = append(f.problems, f.doc.Resolve(findings...)...)
 	return f

@@ -164,6 +164,15 @@ type Snapshot struct {
 	PreferUntil time.Time `json:"preferUntil,omitzero"`
 	// Degraded names the preferred rules that failed when the gate opened without them.
 	Degraded []string `json:"degraded,omitempty"`
+	// Files are the configuration files behind the start; for a start only.
+	Files []UsedFile `json:"files,omitempty"`
+}
+
+// UsedFile is a configuration file, with the SHA-256 digest of the version that was used.
+type UsedFile struct {
+	Kind   pipeline.FileKind `json:"kind"`
+	File   string            `json:"file"`
+	Digest string            `json:"digest"`
 }
 
 // ReadVersion is a reading that a decision has read.
@@ -296,7 +305,8 @@ const (
 	AnswerNote   NoteKind = "answer"   // the answer to a request, for retries with its idempotency key
 	OutputNote   NoteKind = "output"   // the end of a job's output, as sent by an external worker
 	SessionNote  NoteKind = "session"  // a dashboard login
-	SourceNote   NoteKind = "source"   // the last good file of an event source, and the events it sent
+	SourceNote   NoteKind = "source"   // the events that an event source sent
+	FileNote     NoteKind = "file"     // the last good version of a calendar, archetype or source file
 	IdentityNote NoteKind = "store"    // the store's own name
 	PresenceNote NoteKind = "presence" // when some replica could accept heartbeats
 	AuditNote    NoteKind = "audit"    // a day of the audit record; its entries are of the kind audit/DAY

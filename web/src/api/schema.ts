@@ -1450,6 +1450,8 @@ export interface components {
             actor: string;
             /** Format: date-time */
             at: string;
+            /** @description The change of a configuration file; null for other actions. */
+            change: components["schemas"]["ConfigChange"] | null;
             /** @description Why the request was refused, or the error. */
             error: string | null;
             id: string;
@@ -1674,6 +1676,23 @@ export interface components {
             owners: components["schemas"]["OwnerKept"][];
             /** @description The same figures over all pipelines. */
             total: components["schemas"]["KeptWindow"][];
+        };
+        ConfigChange: {
+            /** @description The SHA-256 digest of its new contents, accepted or rejected; null if it was removed. */
+            after: string | null;
+            /** @description The SHA-256 digest of its last accepted contents; null if there were none. */
+            before: string | null;
+            /** @description The Git commit that is checked out in its directory. */
+            commit: string | null;
+            /** @description The values that were removed (- path: value) and added (+ path: value). Values that look like secrets are left out. */
+            diff: string[];
+            file: string;
+            /** @description pipeline, archetype, calendar or source. */
+            kind: string;
+            /** @description The owner of the file on disk. */
+            owner: string | null;
+            /** @description The file's path before, if it has moved. */
+            was: string | null;
         };
         ConfigFile: {
             /**
@@ -3299,6 +3318,8 @@ export interface components {
             bypassed: boolean;
             /** @description The preferred rules that did not pass; the gate was open without them. */
             degraded: string[];
+            /** @description The configuration files behind the start: the pipeline's own, its archetypes and calendars, and the sources that may write its sensors. Empty while live. */
+            files: components["schemas"]["UsedFile"][];
             /** @description true: the rules now. false: the rules at the start of the run. */
             live: boolean;
             /** @description Whether the run starts or started on this gate. Rules that pass when no run waits for them do not count. */
@@ -3731,6 +3752,13 @@ export interface components {
             type: string;
             /** @description The worker that holds the attempt, or held it last. */
             worker?: string | null;
+        };
+        UsedFile: {
+            /** @description The SHA-256 digest of the version that was used. */
+            digest: string;
+            file: string;
+            /** @description pipeline, archetype, calendar or source. */
+            kind: string;
         };
         Version: {
             /**
