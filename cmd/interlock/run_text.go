@@ -105,12 +105,25 @@ func (a *app) writeGate(g *client.Shown) {
 	a.section(title)
 	if len(g.Rules) == 0 {
 		fmt.Fprintln(a.stdout, "There are no rules.")
-		return
 	}
 	fmt.Fprint(a.stdout, table(a.ruleRows(g.Rules)))
 	for _, line := range timeLines(g.PreferUntil, g.OpensAt, g.Degraded) {
 		fmt.Fprintf(a.stdout, "%s\n", line)
 	}
+	a.writeFiles(g.Files)
+}
+
+// writeFiles prints the files behind a start.
+func (a *app) writeFiles(files []client.UsedFile) {
+	if len(files) == 0 {
+		return
+	}
+	a.section("Files at the start")
+	var rows [][]cell
+	for _, f := range files {
+		rows = append(rows, []cell{plain(f.Kind), plain(f.File), plain(fmt.Sprintf("%.12s", f.Digest))})
+	}
+	a.sheet([]column{col("KIND"), col("FILE"), col("SHA-256")}, rows)
 }
 
 func (a *app) ruleRows(rules []client.Rule) [][]cell {

@@ -157,6 +157,9 @@ func (x Explanation) rules(w *lines) {
 			w.add(Plain, "      %s", printable(leaf.written(g)))
 		}
 	}
+	for _, f := range g.Files {
+		w.add(Plain, "  %s %s, sha256 %.12s", f.Kind, printable(f.File), f.Digest)
+	}
 }
 
 func (leaf Leaf) style() Style {

@@ -54,6 +54,7 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, ask gate.Answer, 
 // triggered returns the run with its start, or its offer, and adds the snapshot of the gate to b.
 func (w *work) triggered(b *store.Batch, evaluated run.Run, view gate.View, learned run.Learned) (run.Run, error) {
 	snapshot := view.Snapshot(evaluated, evaluated.UpdatedAt)
+	snapshot.Files = w.o.Catalog.Used(w.def, snapshot.Sensors)
 	b.Snapshots = append(b.Snapshots, snapshot)
 	s := run.Start{Snapshot: snapshot.ID, Degraded: view.Lacking(), Replica: w.replica(), Learned: learned}
 	if w.external() {

@@ -153,7 +153,12 @@ func (h *workerHandler) claim(ctx context.Context, q ClaimRequest, old run.Run, 
 		}
 		return run.Run{}, notClaimed(old, ask)
 	}
+	def, err := h.catalog.Definition(ctx, old.Pipeline, old.Progress.Opening.ConfigVersion)
+	if err != nil {
+		return run.Run{}, err
+	}
 	snapshot := ask.Snapshot(old, period.Instant(now))
+	snapshot.Files = h.catalog.Used(def, snapshot.Sensors)
 	next, err := old.Claim(q.Worker, run.Start{Snapshot: snapshot.ID, Degraded: ask.Lacking()}, now)
 	if err != nil {
 		return run.Run{}, err
