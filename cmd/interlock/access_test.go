@@ -459,7 +459,7 @@ func TestAuditShowsWhoDidWhat(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": "pipeline: {id: orders, owner: tests}\nschedule: {cron: \"0 8 * * *\"}\njob: {type: command, config: {command: [\"true\"]}}\n"}})
 	s.must(0, "pause", "orders", "--reason", "maintenance")
 	got := s.must(0, "audit", "-o", "wide").stdout
-	for _, want := range []string{"server", "config", "accepted=[orders]", "start", "ann (local)", "pause", "done", "maintenance"} {
+	for _, want := range []string{"server", "config", "pipeline orders", "sha256=–→", "start", "ann (local)", "pause", "done", "maintenance"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("missing %q in\n%s", want, got)
 		}

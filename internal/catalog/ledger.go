@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,9 +33,6 @@ type fileKey struct {
 }
 
 func (k fileKey) String() string { return string(k.kind) + "/" + k.name }
-
-// compare orders keys.
-func (k fileKey) compare(other fileKey) int { return cmp.Compare(k.String(), other.String()) }
 
 // keptFile is the stored form of a version. File is empty if the file was removed.
 type keptFile struct {
@@ -151,14 +147,14 @@ func (c *Catalog) storeFiles(ctx context.Context, kinds []pipeline.FileKind, all
 			errs = append(errs, c.swapFile(ctx, j.fileKey, j.file, now))
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(c.ledger.files), fileKey.compare) {
+	for _, key := range sortedKeys(c.ledger.files) {
 		kept := c.ledger.files[key]
 		there[key] = there[key] || slices.Contains(files.Gone, kept.File)
 		if slices.Contains(kinds, key.kind) && !there[key] && c.sawChange(key, pipeline.Source{}, nil) {
 			errs = append(errs, c.swapFile(ctx, key, pipeline.Source{}, now))
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(c.ledger.rejected), fileKey.compare) {
+	for _, key := range sortedKeys(c.ledger.rejected) {
 		if slices.Contains(kinds, key.kind) && !rejected[key] && c.ledger.rejected[key] != noRejection {
 			errs = append(errs, c.swapRejection(ctx, key, noRejection, now, nil))
 		}
@@ -168,6 +164,19 @@ func (c *Catalog) storeFiles(ctx context.Context, kinds []pipeline.FileKind, all
 		c.noteSeen(kinds, all, there)
 	}
 	return err
+}
+
+// sortedKeys lists the keys of m in order, also if m changes meanwhile.
+func sortedKeys[V any](m map[fileKey]V) []fileKey {
+	byText := make(map[string]fileKey, len(m))
+	for key := range m {
+		byText[key.String()] = key
+	}
+	var all []fileKey
+	for _, text := range slices.Sorted(maps.Keys(byText)) {
+		all = append(all, byText[text])
+	}
+	return all
 }
 
 // sawChange reports whether a file differs from the ledger and this replica must store that. Without
