@@ -331,7 +331,7 @@ func ranges(q store.ClaimQuery, index row.Index, list string) (all []row.Range) 
 	for i, id := range q.Except {
 		except[i] = string(id)
 	}
-	for _, name := range []string{steps, timers} {
+	for _, name := range taskLists {
 		in := func(kind store.TaskKind) bool { return listed(kind) == name }
 		if len(q.Kinds) == 0 || slices.ContainsFunc(q.Kinds, in) {
 			all = append(all, row.Range{Kind: row.Tasks, Index: index, List: list + name, Except: except})

@@ -3,6 +3,7 @@ package record_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -110,4 +111,44 @@ func claimed(claims []store.Claim) (ids []string) {
 		ids = append(ids, c.Task.ID)
 	}
 	return ids
+}
+
+// reads counts the rows that scans return.
+type reads struct {
+	row.Engine
+	rows int
+}
+
+func (r *reads) Scan(ctx context.Context, ranges []row.Range) ([]row.Page, error) {
+	pages, err := r.Engine.Scan(ctx, ranges)
+	for _, p := range pages {
+		r.rows += len(p.Rows)
+	}
+	return pages, err
+}
+
+// The first files of a large installation make thousands of tasks due at once, as do an outage and a
+// flood of runs. Each claim then reads only tasks that it may claim.
+func TestClaimReadsNoTasksOfOtherQueues(t *testing.T) {
+	now := time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
+	counted := &reads{Engine: memory.NewEngine()}
+	s := record.New(counted, record.Options{})
+	for _, kind := range []store.TaskKind{store.Arm, store.ReopenPeriods, store.RunProbe, store.Advance} {
+		for i := range 100 {
+			b := store.Batch{ID: fmt.Sprint(kind, i)}
+			b.Schedule(store.Task{ID: fmt.Sprint(kind, i), Kind: kind, Pipeline: "orders", Due: now})
+			if err := s.Commit(t.Context(), b, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, kinds := range [][]store.TaskKind{{store.FireDeadline, store.Fire}, {store.HandleChange}, {store.RunProbe}, {store.Arm}} {
+		counted.rows = 0
+		if _, err := s.Claim(t.Context(), store.ClaimQuery{Replica: "here", Kinds: kinds, Limit: 1, Lease: time.Minute}, now); err != nil {
+			t.Fatal(err)
+		}
+		if counted.rows > 20 {
+			t.Errorf("a claim for a task of %v read %d rows", kinds, counted.rows)
+		}
+	}
 }

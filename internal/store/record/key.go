@@ -43,8 +43,8 @@ const (
 	listDry       = "dry"
 	listDeadlines = "deadlines"
 	listArmed     = "armed"
-	listTasks     = "tasks:" // followed by steps or timers: sorted by when a task can be claimed
-	listDue       = "due:"   // followed by steps or timers: sorted by when a task is due
+	listTasks     = "tasks:" // followed by one of taskLists: sorted by when a task can be claimed
+	listDue       = "due:"   // followed by one of taskLists: sorted by when a task is due
 	listLeased    = "leased"
 	listDead      = "dead"
 	listEvents    = "events"

@@ -188,18 +188,31 @@ func (p *plan) store(t *task, quiet bool) {
 	p.ops = append(p.ops, row.Op{If: t.version, Row: r, Quiet: quiet})
 }
 
-// The lists of tasks. Thousands of attempt steps may be due; they must not delay timers.
+// The lists of tasks. Each of them may have thousands of tasks that are due, and a claim for the
+// tasks of another list does not read them.
 const (
-	steps  = "steps"
-	timers = "timers"
+	steps   = "steps"
+	changes = "changes"
+	edits   = "edits" // what follows the acceptance of a file
+	probes  = "probes"
+	timers  = "timers"
 )
 
+var taskLists = []string{steps, changes, edits, probes, timers}
+
 // listed returns the list for tasks of a kind. A newer version may have stored kinds that this one
-// does not know.
+// does not know, and an older one has stored tasks in the lists steps and timers only: those are
+// found by a claim for all kinds.
 func listed(kind store.TaskKind) string {
 	switch kind {
-	case store.Advance, store.AdvanceDry, store.CheckLeft, store.HandleChange:
+	case store.Advance, store.AdvanceDry, store.CheckLeft:
 		return steps
+	case store.HandleChange:
+		return changes
+	case store.Arm, store.ReopenPeriods:
+		return edits
+	case store.RunProbe:
+		return probes
 	default:
 		return timers
 	}
