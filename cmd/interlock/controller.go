@@ -67,6 +67,9 @@ type controller struct {
 
 	reloadTrouble atomic.Pointer[string] // the error of the last reload; nil if it succeeded
 
+	loaded chan struct{} // closed once the files are applied: until then only health checks are answered
+	served chan error    // the result of serving HTTP
+
 	seenMu sync.Mutex
 	seen   catalog.Seen // as last written to disk
 }
@@ -79,15 +82,21 @@ type surroundings struct {
 	mustExist   bool                  // refuse a data directory that has not been used yet
 	newStore    bool                  // begin with a new store although the directory belonged to another
 	paused      bool                  // pause all pipelines before anything starts
-	applying    *catalog.Progress     // counts the pipelines stored during startup; may be nil
+	applying    *catalog.Progress     // of loading during startup; may be nil
 	between     func(records) records // set by tests to wrap the store
 }
 
 // newController checks the settings, listens, opens the store and reads the files. It starts no
 // work. Files are applied last, so that a failed start writes nothing but a pause; it closes
-// everything it opened.
+// everything it opened. While the files are read it answers health checks.
 func newController(ctx context.Context, f settings.File, folders engine.Folders, s surroundings) (_ *controller, err error) {
-	c := &controller{file: f, logger: s.logger, steady: summarised(s.logger), began: time.Now(), folders: folders, around: s}
+	if s.applying == nil {
+		s.applying = &catalog.Progress{}
+	}
+	c := &controller{
+		file: f, logger: s.logger, steady: summarised(s.logger), began: time.Now(), folders: folders, around: s,
+		loaded: make(chan struct{}), served: make(chan error, 1),
+	}
 	var opened []io.Closer
 	defer func() {
 		for _, o := range opened {
@@ -120,16 +129,22 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 	if f.Jobs.Command == "off" {
 		c.catalog.WithoutPrograms()
 	}
-	if err := c.catalog.LoadFirst(ctx, engine.ReadSparingly); err != nil {
+	if err := c.assemble(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.assemble(ctx); err != nil {
+	opened[0] = c.server // which closes the listener
+	go func() { c.served <- c.serve() }()
+	if err := c.catalog.LoadFirst(ctx, engine.ReadSparingly); err != nil {
 		return nil, err
 	}
 	if err := c.pauseFirst(ctx); err != nil {
 		return nil, err
 	}
-	return c, c.load(ctx)
+	if err := c.load(ctx); err != nil {
+		return nil, err
+	}
+	close(c.loaded)
+	return c, nil
 }
 
 // checkStart finds reasons not to start before anything is written: invalid settings, missing
@@ -307,8 +322,46 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 	}
 	c.server = api.Server(handler, c.file.Listen, c.steady)
 	c.server.TLSConfig = c.access.config()
-	c.server.Handler = c.tracing.requests(handler)
+	c.server.Handler = c.onceLoaded(c.tracing.requests(handler))
 	return nil
+}
+
+// loadingWait is how long a request waits for the files to be loaded.
+const loadingWait = 10 * time.Second
+
+// onceLoaded makes requests wait until the files are loaded, except health checks: those say
+// meanwhile how far loading is.
+func (c *controller) onceLoaded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		check := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
+		if !check && !c.waitLoaded(r.Context()) {
+			api.Starting(w, r, c.around.applying.String())
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// waitLoaded waits for a while, and reports whether the files are loaded.
+func (c *controller) waitLoaded(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, loadingWait)
+	defer cancel()
+	select {
+	case <-c.loaded:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// isLoaded reports whether the files are loaded.
+func (c *controller) isLoaded() bool {
+	select {
+	case <-c.loaded:
+		return true
+	default:
+		return false
+	}
 }
 
 // watched wraps handle so that requests waiting for a gate check it again after each change that
@@ -387,8 +440,6 @@ func (c *controller) dashboard() string {
 // run works until ctx ends.
 func (c *controller) run(ctx context.Context) error {
 	c.recordStart(ctx)
-	served := make(chan error, 1)
-	go func() { served <- c.serve() }()
 	working, stopWorking := context.WithCancel(ctx)
 	defer stopWorking()
 	var watching sync.WaitGroup
@@ -399,7 +450,7 @@ func (c *controller) run(ctx context.Context) error {
 	var failure error
 	select {
 	case <-ctx.Done():
-	case failure = <-served:
+	case failure = <-c.served:
 	}
 	stopWorking()
 	return errors.Join(failure, c.stop(worked, &watching))

@@ -128,12 +128,7 @@ func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logg
 	defer stop()
 	end, applying := func() {}, &catalog.Progress{}
 	if f.logFormat.value != jsonFormat {
-		end = a.progress("reading the files and the store", func() string {
-			if all := applying.All.Load(); all > 0 {
-				return fmt.Sprintf("%d of %d pipelines stored", applying.Done.Load(), all)
-			}
-			return ""
-		})
+		end = a.progress("starting", applying.String)
 	}
 	c, err := newController(ctx, file, folders, surroundings{getenv: a.getenv, logger: logger, unsafeRedis: f.unsafeRedis, mustExist: f.mustExist, newStore: f.newStore, paused: f.paused, applying: applying})
 	end()

@@ -111,6 +111,9 @@ const healthLimit = 2 * time.Second
 
 // health returns the checks of /readyz. The heartbeat is sent only while the controller is ready.
 func (c *controller) health(ctx context.Context) api.Health {
+	if !c.isLoaded() {
+		return api.Health{Checks: []client.HealthCheck{{Name: "files", Detail: "starting: " + c.around.applying.String()}}}
+	}
 	ctx, cancel := context.WithTimeout(ctx, healthLimit)
 	defer cancel()
 	h := c.engine.Health(ctx, c.file.Watchdog.Interval.D())

@@ -64,6 +64,12 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, p.Status, problemType, Unreadiness{Problem: *p, Checks: checks})
 }
 
+// Starting answers a request that arrived before the controller has read its files; far says how
+// many it has read.
+func Starting(w http.ResponseWriter, r *http.Request, far string) {
+	problem(http.StatusServiceUnavailable, notReady, "the controller is starting: %s", far).with("Retry-After", "5").write(w, r)
+}
+
 // writeJSON writes v as the response.
 func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {
 	body, err := json.Marshal(v)

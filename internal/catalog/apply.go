@@ -106,14 +106,14 @@ func (c *Catalog) storeVerdicts(ctx context.Context, verdicts []verdict, rows []
 	if len(todo) > many {
 		workers = atOnce
 	}
-	c.progress.All.Store(int64(len(todo)))
-	c.progress.Done.Store(0)
+	stored := c.progress.begin(len(verdicts), "files stored")
+	stored.done.Store(int64(len(verdicts) - len(todo)))
 	done, did := make([]bool, len(verdicts)), make([]bool, len(verdicts))
 	err := together(workers, len(todo), func(n int) (err error) {
 		i := todo[n]
 		did[i], err = c.storeVerdict(ctx, verdicts[i], byID[verdicts[i].id], byID[store.AllPipelines], now)
 		done[i] = err == nil
-		c.progress.Done.Add(1)
+		stored.done.Add(1)
 		return err
 	})
 	var report Report

@@ -8,6 +8,8 @@
 package catalog
 
 import (
+	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -114,16 +116,42 @@ func (c *Catalog) On(p pipeline.Platform, timeLimit time.Duration, offers *pipel
 	return c
 }
 
-// Progress counts the pipelines that Apply must store, and those it has stored.
-type Progress struct{ All, Done atomic.Int64 }
+// Progress is how far LoadFirst and Apply are, for people who wait.
+type Progress struct{ step atomic.Pointer[step] }
 
-// Report makes Apply count its progress in p, unless that is nil. It must be called before files
-// are applied.
-func (c *Catalog) Report(p *Progress) {
-	if p != nil {
-		c.progress = p
-	}
+// step is a part of the work: how many files or stored pipelines it is about, and what has been
+// done with some of them.
+type step struct {
+	all  int
+	what string
+	done atomic.Int64
 }
+
+func (p *Progress) begin(all int, what string) *step {
+	s := &step{all: all, what: what}
+	p.step.Store(s)
+	return s
+}
+
+// String returns a text such as "4,210 of 10,000 files stored".
+func (p *Progress) String() string {
+	s := p.step.Load()
+	if s == nil {
+		return "opening the store"
+	}
+	return fmt.Sprintf("%s of %s %s", thousands(int(s.done.Load())), thousands(s.all), s.what)
+}
+
+// thousands writes a number with commas.
+func thousands(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}
+
+// Report makes LoadFirst and Apply count their progress in p. It must be called before them.
+func (c *Catalog) Report(p *Progress) { c.progress = p }
 
 // WithoutPrograms rejects files whose jobs or probes run a program on the controller's machine. It
 // must be called before files are applied. An older version that is active stays active.

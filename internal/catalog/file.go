@@ -167,7 +167,9 @@ func (c *Catalog) unchanged(files Files) func(pipeline.Source) *pipeline.Definit
 			byFile[e.File] = e
 		}
 	}
+	read := c.progress.begin(len(files.Pipelines), "files read")
 	return func(src pipeline.Source) *pipeline.Definition {
+		read.done.Add(1)
 		e := byFile[src.File]
 		if e == nil || c.place.noPrograms && e.RunsPrograms() || version(configOf(e.Definition, src)) != e.Version {
 			return nil

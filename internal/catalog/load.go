@@ -28,7 +28,11 @@ func (c *Catalog) LoadFirst(ctx context.Context, before func(pipelines int)) err
 		return err
 	}
 	before(len(rows))
-	return c.load(ctx, rows, nil)
+	entries, broken, err := c.entriesOf(ctx, rows, nil, c.progress.begin(len(rows), "stored pipelines loaded"))
+	if err != nil {
+		return err
+	}
+	return c.replaceAll(ctx, entries, broken)
 }
 
 func (c *Catalog) rows(ctx context.Context) ([]store.Pipeline, error) {
@@ -43,10 +47,16 @@ func (c *Catalog) rows(ctx context.Context) ([]store.Pipeline, error) {
 // already, in the current snapshot or in fresh. A pipeline that was loaded alone since rows were
 // read keeps that version until it has been compared with the store again.
 func (c *Catalog) load(ctx context.Context, rows []store.Pipeline, fresh map[shelved]*pipeline.Definition) error {
-	entries, broken, err := c.entriesOf(ctx, rows, fresh)
+	entries, broken, err := c.entriesOf(ctx, rows, fresh, nil)
 	if err != nil {
 		return err
 	}
+	return c.replaceAll(ctx, entries, broken)
+}
+
+// replaceAll installs the entries, and compares those with the store that were loaded alone
+// meanwhile.
+func (c *Catalog) replaceAll(ctx context.Context, entries []*Entry, broken []Broken) error {
 	var errs []error
 	for _, id := range c.installAll(entries, broken) {
 		errs = append(errs, c.Refresh(ctx, id))
@@ -54,8 +64,9 @@ func (c *Catalog) load(ctx context.Context, rows []store.Pipeline, fresh map[she
 	return errors.Join(errs...)
 }
 
-// entriesOf returns the active versions of rows, and those that cannot be compiled.
-func (c *Catalog) entriesOf(ctx context.Context, rows []store.Pipeline, fresh map[shelved]*pipeline.Definition) ([]*Entry, []Broken, error) {
+// entriesOf returns the active versions of rows, and those that cannot be compiled. It counts them in
+// first, unless that is nil.
+func (c *Catalog) entriesOf(ctx context.Context, rows []store.Pipeline, fresh map[shelved]*pipeline.Definition, first *step) ([]*Entry, []Broken, error) {
 	entries := make([]*Entry, 0, len(rows))
 	var broken []Broken
 	missing := make([]store.Pipeline, 0, min(atATime, len(rows)))
@@ -67,6 +78,9 @@ func (c *Catalog) entriesOf(ctx context.Context, rows []store.Pipeline, fresh ma
 			} else {
 				broken = append(broken, Broken{ID: missing[i].ID, Version: missing[i].Config, Problem: found.problem})
 			}
+		}
+		if first != nil {
+			first.done.Add(int64(len(missing)))
 		}
 		missing = missing[:0]
 		return err

@@ -103,7 +103,7 @@ func (c *Catalog) reload(ctx context.Context) error {
 
 // loadAlone loads the active version of one pipeline.
 func (c *Catalog) loadAlone(ctx context.Context, row store.Pipeline) error {
-	entries, broken, err := c.entriesOf(ctx, []store.Pipeline{row}, nil)
+	entries, broken, err := c.entriesOf(ctx, []store.Pipeline{row}, nil, nil)
 	if err != nil {
 		return err
 	}
