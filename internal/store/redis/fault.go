@@ -15,6 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
+const noRights = "redis does not let this user do that: it needs all commands on keys and channels of the prefix, see docs/REDIS.md"
+
 // refusals maps the prefixes of errors with which Redis rejects everything to explanations. Those
 // with a kind are faults: Redis is reachable but stores no changes.
 var refusals = []struct {
@@ -29,7 +31,8 @@ var refusals = []struct {
 	{"MASTERDOWN", "redis is a replica that has lost its primary", ""},
 	{"NOAUTH", "redis wants a user and a password: give them in the URL", ""},
 	{"WRONGPASS", "redis does not know this user and password: look at the URL", ""},
-	{"NOPERM", "redis does not let this user do that: it needs all commands on keys and channels of the prefix, see docs/REDIS.md", ""},
+	{"NOPERM", noRights, ""},
+	{"ERR The user executing the script can't", noRights, ""},
 	{"LOST", "redis no longer has the data that this controller was started on, it was emptied or replaced: bring the data back, or start all controllers again to begin anew", ""},
 	{"BUSY", "redis is busy with a script that does not end", ""},
 	{"ERR max number of clients reached", "redis has as many connections as it takes: raise maxclients", ""},

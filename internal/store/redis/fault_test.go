@@ -187,6 +187,7 @@ func TestRejectionsAreExplained(t *testing.T) {
 		"NOAUTH Authentication required.":                              "user and a password",
 		"WRONGPASS invalid username-password pair or user is disabled": "does not know this user",
 		"NOPERM this user has no permissions":                          "docs/REDIS.md",
+		"ERR The user executing the script can't run this command or":  "docs/REDIS.md",
 		"ERR max number of clients reached":                            "maxclients",
 	} {
 		address := refusing(t, says)
