@@ -33,7 +33,10 @@ func helm(t *testing.T, change func(values map[string]any)) []manifest {
 const chartDir = "deploy/helm/interlock"
 
 // release is an installed chart. Its StatefulSet in the cluster is what lookup finds.
-type release struct{ running map[string]any }
+type release struct {
+	running map[string]any
+	upgrade bool
+}
 
 // chartValues returns the default values after a change, as Helm passes them to templates.
 func chartValues(t *testing.T, change func(values map[string]any)) map[string]any {
@@ -67,7 +70,7 @@ func (r release) render(t *testing.T, change func(values map[string]any)) ([]man
 	}
 	data := map[string]any{
 		"Values": values, "Chart": map[string]any{"Name": chart.Name, "Version": chart.Version, "AppVersion": chart.AppVersion},
-		"Release": map[string]any{"Name": "prod", "Namespace": "data", "Service": "Helm"},
+		"Release": map[string]any{"Name": "prod", "Namespace": "data", "Service": "Helm", "IsUpgrade": r.upgrade},
 	}
 	var objects []manifest
 	for _, file := range files {
@@ -196,6 +199,29 @@ func TestChartRendersWhatTheServerNeeds(t *testing.T) {
 	for k, v := range monitor.Spec.Selector.MatchLabels {
 		if got := ofKind(all, "Service")[0].Metadata.Labels[k]; got != v {
 			t.Errorf("the Service has %s=%s, which the ServiceMonitor does not select", k, got)
+		}
+	}
+}
+
+func TestChartRefusesAnEmptyVolumeFromTheFirstUpgradeOn(t *testing.T) {
+	shared := func(v map[string]any) { set(v, "config.store", "redis://redis:6379/0") }
+	for name, c := range map[string]struct {
+		release release
+		change  func(map[string]any)
+		want    bool
+	}{
+		"installed":            {release{}, func(map[string]any) {}, false},
+		"upgraded":             {release{upgrade: true}, func(map[string]any) {}, true},
+		"upgraded, on a Redis": {release{upgrade: true}, shared, false},
+		"upgraded, no volume":  {release{upgrade: true}, func(v map[string]any) { set(v, "persistence.ephemeral", true) }, false},
+		"always":               {release{}, func(v map[string]any) { set(v, "persistence.mustExist", "always") }, true},
+		"never":                {release{upgrade: true}, func(v map[string]any) { set(v, "persistence.mustExist", "never") }, false},
+	} {
+		all, err := c.release.render(t, c.change)
+		check(t, err)
+		args := ofKind(all, "StatefulSet")[0].Spec.Template.Spec.Containers[0].Args
+		if got := slices.Contains(args, "--data-must-exist"); got != c.want {
+			t.Errorf("%s: %v", name, args)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,4 +69,63 @@ func TestUnitHasOneDataDirectory(t *testing.T) {
 	if u := unit(t); strings.Contains(u["ExecStart"], "%i") || strings.Contains(u["StateDirectory"], "%i") {
 		t.Errorf("instances of the unit would each have a store: %s in %s", u["ExecStart"], u["StateDirectory"])
 	}
+}
+
+// The unit's commands are run by a shell, with other directories.
+func TestUnitRefusesAnEmptyVolumeAfterTheFirstStart(t *testing.T) {
+	u, dir := unit(t), t.TempDir()
+	run := func(command string) {
+		t.Helper()
+		script, ok := strings.CutPrefix(command, "+/bin/sh -c '")
+		if !ok {
+			t.Fatalf("the command is %q", command)
+		}
+		script = strings.NewReplacer("/var/lib/interlock", dir+"/data", "/etc/interlock", dir).Replace(strings.TrimSuffix(script, "'"))
+		out, err := exec.Command("/bin/sh", "-c", script).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	serve := func() string {
+		flags, err := os.ReadFile(dir + "/started.env")
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		_, flag, _ := strings.Cut(strings.TrimSpace(string(flags)), "DATA=")
+		args := strings.NewReplacer("--config /etc/interlock/interlock.yaml", "--listen 127.0.0.1:0 --pipelines "+dir, "/var/lib/interlock", dir+"/data", "$DATA", flag).Replace(u["ExecStart"])
+		return strings.TrimSpace(strings.TrimPrefix(args, "/usr/local/bin/interlock"))
+	}
+	run(u["ExecStartPre"])
+	first := strings.Fields(serve())
+	started(t, first)
+	run(u["ExecStopPost"])
+	check(t, os.Rename(dir+"/data", dir+"/away"))
+	run(u["ExecStartPre"])
+	cmd := exec.Command(binary(t), strings.Fields(serve())...)
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "is the right volume mounted?") {
+		t.Errorf("it started without its volume: %v\n%s", err, out)
+	}
+	check(t, os.RemoveAll(dir+"/data"))
+	check(t, os.Rename(dir+"/away", dir+"/data"))
+	run(u["ExecStartPre"])
+	started(t, strings.Fields(serve()))
+}
+
+// started starts the binary, waits until it listens, and stops it.
+func started(t *testing.T, args []string) {
+	t.Helper()
+	cmd := exec.Command(binary(t), args...)
+	log, err := cmd.StderrPipe()
+	check(t, err)
+	check(t, cmd.Start())
+	text := ""
+	for lines := bufio.NewScanner(log); !strings.Contains(text, "interlock listens") && lines.Scan(); {
+		text += lines.Text()
+	}
+	if !strings.Contains(text, "interlock listens") {
+		t.Errorf("it did not start: %s", text)
+	}
+	check(t, cmd.Process.Signal(os.Interrupt))
+	check(t, cmd.Wait())
 }

@@ -36,3 +36,9 @@ callbackURL: http://{{ include "interlock.name" . }}.{{ .Release.Namespace }}.sv
 {{ toYaml .Values.config }}
 {{- end }}
 {{- end -}}
+
+{{/* interlock.mustExist is not empty if an empty volume is refused. A pod that is added on a Redis begins with one. */}}
+{{- define "interlock.mustExist" -}}
+{{- $auto := and .Release.IsUpgrade (not (include "interlock.shared" .)) (not .Values.persistence.ephemeral) -}}
+{{- if or (eq .Values.persistence.mustExist "always") (and (eq .Values.persistence.mustExist "auto") $auto) }}true{{ end -}}
+{{- end -}}
