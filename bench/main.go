@@ -32,6 +32,7 @@ var benchmarks = []benchmark{
 	{"flood", floodRows},
 	{"idle", one(idleRow)},
 	{"scale", scaleRows},
+	{"first", one(firstRow)},
 	{"alerts", alertRows},
 	{"archive", one(archiveRow)},
 	{"redis", redisRows},
