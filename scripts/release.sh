@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds a release in dist/: archives for every platform, deb and rpm, completions, man pages, an
-# SBOM, checksums, and a Homebrew formula. `make release VERSION=v0.1.0`; PLATFORMS selects
-# platforms, PACKAGES= skips deb and rpm.
+# Builds a release in dist/: archives for every platform, deb and rpm, the AWS Lambda functions,
+# completions, man pages, an SBOM, checksums, and a Homebrew formula. `make release VERSION=v0.1.0`;
+# PLATFORMS selects platforms, PACKAGES= skips deb and rpm, LAMBDA= the functions.
 set -eu
 cd "$(dirname "$0")/.."
 version=${1:?usage: release.sh v0.1.0}
@@ -12,6 +12,7 @@ esac
 plain=${version#v}
 platforms=${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}
 packages=${PACKAGES-deb rpm}
+lambda=${LAMBDA-arm64 x86_64}
 dist=$PWD/dist
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -56,6 +57,13 @@ for platform in $platforms; do
 		ARCH=$arch VERSION=$plain BINARY=$work/$name/interlock DOCS=$work/docs \
 			go tool -modfile=tools.mod nfpm package -f deploy/packages/nfpm.yaml -p "$package" -t "$dist"
 	done
+done
+
+for arch in $lambda; do
+	name=interlock-lambda_${plain}_$arch
+	echo "$name"
+	ARCH=$arch sh deploy/build.sh "$work/$name" >/dev/null
+	tar -C "$work/$name" -czf "$dist/$name.tar.gz" .
 done
 
 sum=$(command -v sha256sum || echo shasum -a 256)
