@@ -40,6 +40,6 @@ locals {
 }
 
 resource "aws_cloudwatch_dashboard" "this" {
-  dashboard_name = local.prefix
+  dashboard_name = local.global
   dashboard_body = jsonencode({ widgets = local.widgets })
 }

@@ -1,8 +1,14 @@
 # One role per function and one for each of the two services that invoke them. docs/AWS.md lists the
 # permissions.
 
+# Who may assume the roles, and for what. Lambda documents no such condition: only who may pass a
+# role decides which function gets it.
 data "aws_iam_policy_document" "assume" {
-  for_each = toset(["lambda", "states", "scheduler"])
+  for_each = {
+    lambda    = null
+    states    = local.state_machine_arn
+    scheduler = aws_scheduler_schedule_group.this.arn
+  }
 
   statement {
     actions = ["sts:AssumeRole"]
@@ -11,7 +17,15 @@ data "aws_iam_policy_document" "assume" {
       identifiers = ["${each.key}.amazonaws.com"]
     }
     dynamic "condition" {
-      for_each = each.key == "lambda" ? [] : [local.account]
+      for_each = each.value == null ? [] : [each.value]
+      content {
+        test     = "ArnEquals"
+        variable = "aws:SourceArn"
+        values   = [condition.value]
+      }
+    }
+    dynamic "condition" {
+      for_each = each.value == null ? [] : [local.account]
       content {
         test     = "StringEquals"
         variable = "aws:SourceAccount"
@@ -24,11 +38,13 @@ data "aws_iam_policy_document" "assume" {
 resource "aws_iam_role" "function" {
   for_each = local.functions
 
-  name               = "${local.prefix}-${each.key}"
+  name               = "${local.global}-${each.key}"
   assume_role_policy = data.aws_iam_policy_document.assume["lambda"].json
   tags               = local.tags
 
   permissions_boundary = var.permissions_boundary_arn
+
+  lifecycle { create_before_destroy = true } # a function always has a role
 }
 
 resource "aws_iam_role_policy" "function" {
@@ -81,6 +97,22 @@ data "aws_iam_policy_document" "common" {
         "ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses",
       ]
       resources = ["*"]
+    }
+  }
+
+  # Only Lambda itself may use these, not the function's program.
+  dynamic "statement" {
+    for_each = contains(keys(local.networks), each.key) ? [each.key] : []
+    content {
+      sid       = "NetworkOfLambda"
+      effect    = "Deny"
+      actions   = ["ec2:*"]
+      resources = ["*"]
+      condition {
+        test     = "ArnEquals"
+        variable = "lambda:SourceFunctionArn"
+        values   = [local.function_arns[each.key]]
+      }
     }
   }
 
@@ -220,6 +252,11 @@ data "aws_iam_policy_document" "event_sink" {
     sid       = "Keep"
     actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
     resources = [aws_dynamodb_table.events.arn]
+    condition {
+      test     = "ForAllValues:StringLike"
+      variable = "dynamodb:LeadingKeys"
+      values   = ["EVENT#*", "LOG#*", "LOGS", "PIPELINE#*"]
+    }
   }
 
   statement {
@@ -240,9 +277,20 @@ data "aws_iam_policy_document" "alert_dispatcher" {
   }
 
   statement {
-    sid       = "Threads"
-    actions   = ["dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+    sid       = "Events"
+    actions   = ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"]
     resources = [aws_dynamodb_table.events.arn, "${aws_dynamodb_table.events.arn}/index/*"]
+  }
+
+  statement {
+    sid       = "Threads"
+    actions   = ["dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+    resources = [aws_dynamodb_table.events.arn]
+    condition {
+      test     = "ForAllValues:StringLike"
+      variable = "dynamodb:LeadingKeys"
+      values   = ["COMMIT#*", "NOTE#*"]
+    }
   }
 
   dynamic "statement" {
@@ -251,6 +299,20 @@ data "aws_iam_policy_document" "alert_dispatcher" {
       sid       = "Token"
       actions   = ["secretsmanager:GetSecretValue"]
       resources = [statement.value]
+    }
+  }
+
+  dynamic "statement" {
+    for_each = var.slack_secret_kms_key_arn == null ? [] : [var.slack_secret_kms_key_arn]
+    content {
+      sid       = "TokenKey"
+      actions   = ["kms:Decrypt"]
+      resources = [statement.value]
+      condition {
+        test     = "StringEquals"
+        variable = "kms:ViaService"
+        values   = ["secretsmanager.${local.region}.amazonaws.com"]
+      }
     }
   }
 }
@@ -374,11 +436,13 @@ data "aws_iam_policy_document" "lambda" {
 resource "aws_iam_role" "service" {
   for_each = toset(["states", "scheduler"])
 
-  name               = "${local.prefix}-${each.key}"
+  name               = "${local.global}-${each.key}"
   assume_role_policy = data.aws_iam_policy_document.assume[each.key].json
   tags               = local.tags
 
   permissions_boundary = var.permissions_boundary_arn
+
+  lifecycle { create_before_destroy = true } # a function always has a role
 }
 
 resource "aws_iam_role_policy" "service" {

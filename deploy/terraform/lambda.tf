@@ -68,7 +68,8 @@ locals {
   # The job types and variables that pipeline files may use. The functions and the check of the plan
   # reject others.
   job_types = concat(
-    ["command", "http", "airflow", "databricks", "external"],
+    ["http", "airflow", "databricks", "external"],
+    var.enable_command_trigger ? ["command"] : [],
     var.enable_glue_trigger ? ["glue"] : [],
     var.enable_emr_trigger ? ["emr"] : [],
     var.enable_emr_serverless_trigger ? ["emr-serverless"] : [],

@@ -1,25 +1,11 @@
 # Interlock on AWS as a module. docs/AWS.md describes its use. The caller configures the provider.
-terraform {
-  required_version = ">= 1.9"
-
-  required_providers {
-    aws = {
-      source  = "hashicorp/aws"
-      version = ">= 5.82, < 7.0"
-    }
-    external = {
-      source  = "hashicorp/external"
-      version = "~> 2.3"
-    }
-  }
-}
-
 data "aws_caller_identity" "current" {}
 data "aws_partition" "current" {}
 data "aws_region" "current" {}
 
 locals {
   prefix    = "${var.environment}-interlock"
+  global    = "${local.prefix}-${local.region}" # for roles and dashboards, whose names are of the account
   account   = data.aws_caller_identity.current.account_id
   partition = data.aws_partition.current.partition
   region    = data.aws_region.current.id

@@ -66,7 +66,7 @@ output "alarm_topic_arns" {
 output "console_urls" {
   description = "Pages of the AWS console: dashboard, alarms, executions, tables and logs."
   value = {
-    dashboard  = "${local.console}/cloudwatch/home?region=${local.region}#dashboards/dashboard/${local.prefix}"
+    dashboard  = "${local.console}/cloudwatch/home?region=${local.region}#dashboards/dashboard/${local.global}"
     alarms     = "${local.console}/cloudwatch/home?region=${local.region}#alarmsV2:?search=${local.prefix}"
     executions = "${local.console}/states/home?region=${local.region}#/statemachines/view/${local.state_machine_arn}"
     tables     = "${local.console}/dynamodbv2/home?region=${local.region}#table?name=${aws_dynamodb_table.control.name}"

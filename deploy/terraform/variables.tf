@@ -56,23 +56,6 @@ variable "source_events" {
   }
 }
 
-variable "interlock_path" {
-  description = "The interlock command that checks the files before they are deployed."
-  type        = string
-  default     = "interlock"
-}
-
-variable "files_checked_by" {
-  description = "What checks the files before they are stored: command (the interlock command on this machine) or function (the deployed function)."
-  type        = string
-  default     = "command"
-
-  validation {
-    condition     = contains(["command", "function"], var.files_checked_by)
-    error_message = "Write command or function."
-  }
-}
-
 variable "lambda_memory_size" {
   description = "Memory of each function, in MB."
   type        = number
@@ -140,6 +123,12 @@ variable "egress_allow" {
   description = "Private hosts and networks that jobs may call, besides public addresses."
   type        = list(string)
   default     = []
+}
+
+variable "enable_command_trigger" {
+  description = "Allow jobs of type command. Whoever may change a pipeline file can then run any program with the permissions of the orchestrator."
+  type        = bool
+  default     = false
 }
 
 variable "enable_glue_trigger" {
@@ -252,6 +241,12 @@ variable "slack_channel_id" {
 
 variable "slack_secret_arn" {
   description = "ARN of the secret in Secrets Manager with the Slack bot token."
+  type        = string
+  default     = null
+}
+
+variable "slack_secret_kms_key_arn" {
+  description = "ARN of your KMS key that encrypts this secret."
   type        = string
   default     = null
 }

@@ -1,5 +1,5 @@
 # Interlock in your AWS account, with the pipelines in ./pipelines. Run in this folder:
-#   make -C ../.. build lambda
+#   make -C ../.. lambda
 #   terraform init && terraform apply -var environment=dev -var alarm_email=you@example.com
 terraform {
   required_version = ">= 1.9"
@@ -32,6 +32,12 @@ variable "alarm_email" {
   type        = string
 }
 
+variable "deletion_protection" {
+  description = "Whether terraform destroy is refused."
+  type        = bool
+  default     = true
+}
+
 module "interlock" {
   source = "../../deploy/terraform"
 
@@ -41,8 +47,9 @@ module "interlock" {
   calendars_path = "${path.module}/calendars"
   sources_path   = "${path.module}/sources"
   alarm_emails   = [var.alarm_email]
-  interlock_path = abspath("${path.module}/../../bin/interlock") # the result of `make build`
   tags           = { Team = "data-platform" }
+
+  deletion_protection = var.deletion_protection
 
   # The events that the files in ./sources read. The bucket sends its events to EventBridge.
   source_events = {

@@ -1,7 +1,10 @@
 package awslambda_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -9,8 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
 )
 
-// Without the interlock command, `terraform plan` calls the deployed function, which validates
-// files and stores none.
+// Terraform calls the deployed function before it puts files; it validates them and stores none.
 func TestFilesAreCheckedByTheFunction(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{})
 	ask := func(file string, sources ...string) (r awslambda.FileReport) {
@@ -19,7 +21,12 @@ func TestFilesAreCheckedByTheFunction(t *testing.T) {
 		for _, text := range sources {
 			check.Sources["landings.yaml"] = text
 		}
-		payload, err := json.Marshal(map[string]any{"check": check})
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		if err := errors.Join(json.NewEncoder(z).Encode(check), z.Close()); err != nil {
+			t.Fatal(err)
+		}
+		payload, err := json.Marshal(map[string]any{"check": packed.Bytes()})
 		if err != nil {
 			t.Fatal(err)
 		}

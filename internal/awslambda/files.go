@@ -1,8 +1,11 @@
 package awslambda
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -166,6 +169,18 @@ type FileCheck struct {
 	Calendars  map[string]string `json:"calendars"`
 	Archetypes map[string]string `json:"archetypes"`
 	Sources    map[string]string `json:"sources"`
+}
+
+// unpackFiles decodes a FileCheck that Terraform has compressed (base64gzip): a call holds 6 MB.
+func unpackFiles(packed []byte) (c FileCheck, err error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err == nil {
+		err = json.NewDecoder(r).Decode(&c)
+	}
+	if err != nil {
+		return c, fmt.Errorf("read the files to check: %w", err)
+	}
+	return c, nil
 }
 
 // FileReport is the errors and warnings of files as text; both are empty for valid files.

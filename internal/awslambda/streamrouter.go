@@ -37,22 +37,26 @@ type Router struct {
 
 // Route answers one call of the stream-router. The payload is one of:
 //   - stream records
-//   - files to check
+//   - files to check, compressed
 //   - a task from Scheduler
 //   - an event to put on the bus, such as a CloudWatch alarm
 //   - an event from another bus that may be a fact
 func (r *Router) Route(ctx context.Context, payload json.RawMessage) (any, error) {
 	var call struct {
-		Task    string     `json:"task"`
-		Records []Record   `json:"Records"`
-		Check   *FileCheck `json:"check"`
+		Task    string   `json:"task"`
+		Records []Record `json:"Records"`
+		Check   []byte   `json:"check"`
 		Delivered
 	}
 	if err := json.Unmarshal(payload, &call); err != nil {
 		return nil, fmt.Errorf("read the call: %w", err)
 	}
 	if call.Check != nil {
-		return r.check(*call.Check), nil
+		files, err := unpackFiles(call.Check)
+		if err != nil {
+			return nil, err
+		}
+		return r.check(files), nil
 	}
 	if call.Type != "" && call.Source == event.Source {
 		return nil, r.publishOne(ctx, call.Delivered)

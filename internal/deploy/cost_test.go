@@ -86,17 +86,6 @@ func TestPriceOfARunIsWhatTheManualSays(t *testing.T) {
 	}
 }
 
-func TestManualNamesEveryVariableAndOutput(t *testing.T) {
-	m, manual := least(t), read(t, "docs/AWS.md")
-	for _, kind := range []string{"var", "output"} {
-		for name := range m.all(kind) {
-			if !strings.Contains(manual, "`"+name+"`") {
-				t.Errorf("docs/AWS.md does not mention %s", name)
-			}
-		}
-	}
-}
-
 // phrases maps the phrases of the manual to permissions.
 var phrases = map[string]string{
 	"PutEvents": "events:PutEvents", "StartExecution": "states:StartExecution", "Invoke of the orchestrator": "lambda:InvokeFunction",

@@ -19,7 +19,7 @@ import (
 var functions = map[string]function.Function{
 	"can": tryfunc.CanFunc, "try": tryfunc.TryFunc, "contains": stdlib.ContainsFunc, "alltrue": allTrue, "anytrue": anyTrue, "values": stdlib.ValuesFunc, "concat": stdlib.ConcatFunc, "flatten": stdlib.FlattenFunc, "floor": stdlib.FloorFunc,
 	"join": stdlib.JoinFunc, "jsonencode": stdlib.JSONEncodeFunc, "jsondecode": stdlib.JSONDecodeFunc, "nonsensitive": same, "keys": stdlib.KeysFunc, "length": counting, "lookup": stdlib.LookupFunc, "lower": stdlib.LowerFunc,
-	"merge": stdlib.MergeFunc, "regex": stdlib.RegexFunc, "replace": stdlib.ReplaceFunc, "tonumber": stdlib.MakeToFunc(cty.Number),
+	"merge": stdlib.MergeFunc, "base64gzip": same, "regex": stdlib.RegexFunc, "replace": stdlib.ReplaceFunc, "tonumber": stdlib.MakeToFunc(cty.Number),
 	"toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tostring": stdlib.MakeToFunc(cty.String),
 
 	"abspath": ofText(filepath.Abs),

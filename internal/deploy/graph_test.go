@@ -37,10 +37,8 @@ func needsIn(body *hclsyntax.Body) []string {
 	return all
 }
 
-// Terraform creates whole resources one after the other: none may depend on itself, however
-// indirectly.
-func TestNothingWaitsInACircle(t *testing.T) {
-	m := least(t)
+// waitsIn returns what each declaration of a module refers to.
+func waitsIn(m *module) map[string][]string {
 	waits := map[string][]string{}
 	for address, b := range m.blocks {
 		if !strings.HasPrefix(address, "var.") { // variables depend on nothing; a condition refers to its own variable
@@ -50,6 +48,36 @@ func TestNothingWaitsInACircle(t *testing.T) {
 	for name, e := range m.locals {
 		waits["local."+name] = needs(e)
 	}
+	return waits
+}
+
+// Terraform destroys a resource after those that wait for it. The one that refuses must be the first,
+// so it waits for all others.
+func TestDestroyIsRefusedBeforeAnythingIsRemoved(t *testing.T) {
+	const refuses = "terraform_data.deletion_protection"
+	m := least(t)
+	waits, first := waitsIn(m), map[string]bool{}
+	var walk func(name string)
+	walk = func(name string) {
+		if !first[name] {
+			first[name] = true
+			for _, next := range waits[name] {
+				walk(next)
+			}
+		}
+	}
+	walk(refuses)
+	for address, b := range m.blocks {
+		if b.Type == "resource" && !first[address] {
+			t.Errorf("%s would be destroyed before terraform destroy is refused: add it to depends_on of %s", address, refuses)
+		}
+	}
+}
+
+// Terraform creates whole resources one after the other: none may depend on itself, however
+// indirectly.
+func TestNothingWaitsInACircle(t *testing.T) {
+	waits := waitsIn(least(t))
 	done := map[string]bool{}
 	var walk func(name string, way []string)
 	walk = func(name string, way []string) {

@@ -17,7 +17,7 @@ import (
 // AWS knows is a text that names it, such as <aws_sqs_queue.alerts.arn>, or unknown.
 type module struct {
 	dir    string
-	blocks map[string]*hclsyntax.Block // by address: aws_sqs_queue.alerts, data.external.check, var.tags, output.table_names
+	blocks map[string]*hclsyntax.Block // by address: aws_sqs_queue.alerts, data.aws_lambda_invocation.check, var.tags, output.table_names
 	locals map[string]hclsyntax.Expression
 	given  map[string]cty.Value // variables that the caller sets
 	known  map[string]cty.Value // locals that were evaluated

@@ -58,7 +58,9 @@ func everything(t testing.TB) *module {
 		"vpc_config": cty.MapVal(map[string]cty.Value{"orchestrator": cty.ObjectVal(map[string]cty.Value{
 			"subnet_ids": arns("subnet-1"), "security_group_ids": arns("sg-1"),
 		})}),
-		"sns_alarm_topic_arn": cty.StringVal("arn:aws:sns:eu-central-1:1:alarms"),
+		"enable_command_trigger":   cty.True,
+		"slack_secret_kms_key_arn": cty.StringVal("arn:aws:kms:eu-central-1:1:key/3"),
+		"sns_alarm_topic_arn":      cty.StringVal("arn:aws:sns:eu-central-1:1:alarms"),
 	}
 	for _, kind := range triggers {
 		given["enable_"+kind+"_trigger"] = cty.True
@@ -103,7 +105,7 @@ func TestEveryExpressionOfTheModuleHasAValue(t *testing.T) {
 func (m *module) evalAll(t *testing.T, address string, body *hclsyntax.Body, extra map[string]cty.Value) {
 	t.Helper()
 	for name, a := range body.Attributes {
-		if name == "depends_on" || name == "for_each" {
+		if name == "depends_on" || name == "for_each" || name == "when" { // of a provisioner
 			continue
 		}
 		if _, err := m.eval(a.Expr, extra); err != nil {
@@ -163,7 +165,7 @@ func TestVariablesHaveTheirDefaults(t *testing.T) {
 	want := map[string]string{
 		"lambda_memory_size": "128", "log_retention_days": "14", "watchdog_schedule": "rate(5 minutes)", "sfn_timeout_seconds": "14400",
 		"trigger_max_attempts": "3", "events_ttl_days": "90", "kms_key_arn": "<null>", "sns_alarm_topic_arn": "<null>",
-		"pipelines_path": "<null>", "calendars_path": "<null>", "slack_channel_id": "<null>", "slack_secret_arn": "<null>", "slack_bot_token": "<null>",
+		"enable_command_trigger": "false", "pipelines_path": "<null>", "calendars_path": "<null>", "slack_channel_id": "<null>", "slack_secret_arn": "<null>", "slack_bot_token": "<null>",
 	}
 	for _, kind := range triggers {
 		want["enable_"+kind+"_trigger"] = "false"

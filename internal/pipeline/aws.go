@@ -45,7 +45,7 @@ func (b *builder) checkOffers() {
 	}
 	if o != nil && !slices.Contains(o.Jobs, j.Type) {
 		variable := "enable_" + strings.ReplaceAll(cmp.Or(triggers[j.Type], j.Type), "-", "_") + "_trigger"
-		b.errorf("job.type", "the deployment may not start jobs of type %s; set %s, with the resources that it may start", j.Type, variable)
+		b.errorf("job.type", "the deployment may not start jobs of type %s; set %s", j.Type, variable)
 	}
 	b.addUnder("job.config", eachVariable(j.Config.Value(), b.unset))
 }

@@ -17,8 +17,6 @@ mock_provider "aws" {
   }
 }
 
-mock_provider "external" {}
-
 variables {
   environment = "test"
   dist_path   = "tests/zips"
@@ -251,36 +249,6 @@ run "source_events" {
   }
 }
 
-run "errors_in_files_fail_the_plan" {
-  command = plan
-
-  variables {
-    pipelines_path = "tests/pipelines"
-  }
-
-  override_data {
-    target = data.external.check
-    values = { result = { problems = "orders.yaml:1:1: error", warnings = "" } }
-  }
-
-  expect_failures = [data.external.check]
-}
-
-run "warnings_in_files_are_shown" {
-  command = plan
-
-  variables {
-    pipelines_path = "tests/pipelines"
-  }
-
-  override_data {
-    target = data.external.check
-    values = { result = { problems = "", warnings = "orders.yaml:1:1: warning" } }
-  }
-
-  expect_failures = [check.files]
-}
-
 run "files_become_rows" {
   command = plan
 
@@ -288,13 +256,39 @@ run "files_become_rows" {
     pipelines_path = "tests/pipelines"
   }
 
-  override_data {
-    target = data.external.check
-    values = { result = { problems = "", warnings = "" } }
-  }
-
   assert {
     condition     = jsondecode(aws_dynamodb_table_item.file["PIPELINE#orders"].item).SK.S == "CONFIG"
     error_message = "A file becomes a row under the id of its pipeline."
+  }
+}
+
+run "roles_of_two_regions_differ" {
+  command = plan
+
+  assert {
+    condition     = alltrue([for name, r in aws_iam_role.function : r.name == "test-interlock-eu-west-1-${name}"]) && alltrue([for name, r in aws_iam_role.service : r.name == "test-interlock-eu-west-1-${name}"])
+    error_message = "Roles are of the account: their names contain the region."
+  }
+}
+
+run "commands_are_off" {
+  command = plan
+
+  assert {
+    condition     = alltrue([for name in ["stream-router", "orchestrator"] : aws_lambda_function.this[name].environment[0].variables.JOB_TYPES == "http,airflow,databricks,external"])
+    error_message = "By default no job may run a program, nor what needs permissions."
+  }
+}
+
+run "commands_on_request" {
+  command = plan
+
+  variables {
+    enable_command_trigger = true
+  }
+
+  assert {
+    condition     = aws_lambda_function.this["orchestrator"].environment[0].variables.JOB_TYPES == "http,airflow,databricks,external,command"
+    error_message = "enable_command_trigger allows jobs of type command."
   }
 }

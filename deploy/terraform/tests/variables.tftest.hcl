@@ -15,8 +15,6 @@ mock_provider "aws" {
   }
 }
 
-mock_provider "external" {}
-
 variables {
   environment = "test"
   dist_path   = "tests/zips"
@@ -51,16 +49,6 @@ run "source_event_without_a_pattern" {
   }
 
   expect_failures = [var.source_events]
-}
-
-run "files_checked_by_nobody" {
-  command = plan
-
-  variables {
-    files_checked_by = "nobody"
-  }
-
-  expect_failures = [var.files_checked_by]
 }
 
 run "alarms_to_nobody" {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
@@ -120,6 +121,9 @@ func (l *Local) Only(table string) store.Store {
 		}
 	}
 	c.HTTPClient = role
+	if table == dynamo.Events {
+		c = WithRole(c, awslambda.EventSink)
+	}
 	return dynamo.New(c, l.environment, dynamo.Options{KeepEvents: keepEvents})
 }
 

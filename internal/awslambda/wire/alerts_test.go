@@ -18,6 +18,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/awscall"
+	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
 	"github.com/interlock-go/interlock/internal/awslambda/wire"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job/awstest"
@@ -95,7 +96,7 @@ func dispatcher(t *testing.T, s *slack, settings awslambda.Settings) (*awslambda
 	var out bytes.Buffer
 	d := wire.Dispatcher(t.Context(), wire.Base{
 		Settings: settings, AWS: awscall.Config(func(name string) string { return env[name] }),
-		Store: dynamo.New(c, environment, dynamo.Options{}), Logger: slog.New(slog.NewTextHandler(&out, nil)),
+		Store: dynamo.New(awslambdatest.WithRole(c, awslambda.AlertDispatcher), environment, dynamo.Options{}), Logger: slog.New(slog.NewTextHandler(&out, nil)),
 	})
 	return d, &out
 }
@@ -120,7 +121,7 @@ func TestAlertsOfOneRunShareAThread(t *testing.T) {
 	d, out := dispatcher(t, s, awslambda.Settings{SlackChannel: "C0123456789", SlackSecret: "arn:aws:secretsmanager:eu-west-1:123456789012:secret:slack"})
 	for range 2 { // a redelivery posts nothing new
 		if got, err := d.Dispatch(t.Context(), alerts(t, 1, 2)); err != nil || len(got.BatchItemFailures) != 0 {
-			t.Fatalf("%+v, %v", got, err)
+			t.Fatalf("%+v, %v: %s", got, err, out)
 		}
 	}
 	if want := "[- 1700000001.000100]"; fmt.Sprint(s.posted) != want {
@@ -166,7 +167,7 @@ func TestWithoutATokenAlertsAreLoggedWithOneWarning(t *testing.T) {
 	d, out := dispatcher(t, newSlack(t), awslambda.Settings{SlackChannel: "C0123456789"})
 	for n := 1; n <= 2; n++ {
 		if got, err := d.Dispatch(t.Context(), alerts(t, n)); err != nil || len(got.BatchItemFailures) != 0 {
-			t.Fatalf("%+v, %v", got, err)
+			t.Fatalf("%+v, %v: %s", got, err, out)
 		}
 	}
 	if said, events := strings.Count(out.String(), "SLACK_BOT_TOKEN"), strings.Count(out.String(), "msg=alert"); said != 1 || events != 2 {

@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +28,7 @@ func inFunction(t *testing.T) inside {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return inside{commands}
+	return inside{commands: commands}
 }
 
 func TestCommandHasEndedWhenItsStartReturns(t *testing.T) {
@@ -36,6 +38,22 @@ func TestCommandHasEndedWhenItsStartReturns(t *testing.T) {
 		if err != nil || started.Result == nil || started.Result.Result != want {
 			t.Errorf("%q: %+v, %v", text, started, err)
 		}
+	}
+}
+
+// A pipeline with a command may have been accepted before the deployment stopped offering them.
+func TestDeploymentWithoutCommandsRunsNone(t *testing.T) {
+	kind := inFunction(t)
+	kind.off = true
+	ran := filepath.Join(t.TempDir(), "ran")
+	config := &command.Config{Command: document.TextOrList{Values: []string{"touch", ran}}}
+	_, err := kind.Start(t.Context(), job.Attempt{ID: "orders/cron/2026-03-03/1", Config: config})
+	var refused *job.Refusal
+	if !errors.As(err, &refused) || refused.Category != run.Permanent || !strings.Contains(err.Error(), "enable_command_trigger") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the command has run")
 	}
 }
 

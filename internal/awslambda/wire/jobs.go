@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 	_ "time/tzdata" // schedules must not depend on the machine's time zone data
 
@@ -34,7 +35,7 @@ func Host(b Base) *awslambda.Host {
 	return awslambda.NewHost(awslambda.Parts{
 		Settings: b.Settings, Store: b.Store, Narrow: some, Catalog: catalog.New(some, all.Kinds()), Now: time.Now, Logger: b.Logger, Meter: b.Meter,
 		Evaluator: evaluator.New(evaluator.Options{Guard: guard, Secrets: secrets, Getenv: os.Getenv}),
-		Jobs:      all.Types(guard, inside{commands}),
+		Jobs:      all.Types(guard, inside{commands: commands, off: len(b.JobTypes) > 0 && !slices.Contains(b.JobTypes, "command")}),
 		Expand:    all.Expander(secrets, func(run.Key, int) job.Callback { return job.Callback{} }), // results are written to the job log
 	})
 }
@@ -43,7 +44,10 @@ func Host(b Base) *awslambda.Host {
 // and no other function can see its processes. If a function is killed, its command is killed too,
 // but how far it got is unknown: it cannot be searched for, and its start is held unless the file
 // says otherwise.
-type inside struct{ commands *command.Type }
+type inside struct {
+	commands *command.Type
+	off      bool // the deployment does not offer commands
+}
 
 var (
 	_ job.Type     = inside{}
@@ -62,8 +66,11 @@ func (inside) Limit(config pipeline.JobConfig) (time.Duration, bool) {
 	return longest, true
 }
 
-// Start runs the command to its end.
+// Start runs the command to its end. If the deployment does not offer commands, it refuses.
 func (i inside) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
+	if i.off { // a file may have been accepted before
+		return job.Started{}, job.Refuse(run.Permanent, "the deployment runs no commands; set enable_command_trigger, or use another job type")
+	}
 	started, err := i.commands.Start(ctx, a)
 	if err != nil || started.Result != nil {
 		return started, err
