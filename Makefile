@@ -72,6 +72,7 @@ nightly: ## slow and randomised tests: simulated worlds, property tests, fuzz ta
 	@go test -timeout 60m ./internal/store/dynamo -thorough
 	@$(MAKE) -s soak
 	@$(MAKE) attacks
+	@go test -timeout 60m ./internal/deploy -run Applied -apply
 	@go test -timeout 60m ./cmd/interlock -run 'TestSlowReaders|TestManyExecs' -readers 1000 -execs 300 -v
 	@go test -timeout 60m ./cmd/interlock -run 'TestSecondPairOfHands|TestCommandsOfExplainOpenTheGate|TestCommandsOfOneRunNeverOverlap' -hands 100 -gates 500 -overlaps 200
 	@go test -count=10 -timeout 120m ./cmd/interlock -run 'Killed|Idle|OfAnotherUser|CannotRead'
