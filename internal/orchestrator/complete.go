@@ -90,7 +90,7 @@ func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, ou
 			return lifecycle.Step{}, err
 		}
 		w.emitResult(&b, next, again, "")
-		return w.commit(ctx, b, next)
+		return w.commitEnd(ctx, b, next)
 	}
 	closings, err := w.closings(ctx, &b, next)
 	if err != nil {
@@ -102,7 +102,7 @@ func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, ou
 	if err := w.capture(ctx, &b, next, inputs.PostRun); err != nil {
 		return lifecycle.Step{}, err
 	}
-	return w.commit(ctx, b, next)
+	return w.commitEnd(ctx, b, next)
 }
 
 // closings returns the effects of the completion on the run's deadlines. A late one is a breach
@@ -187,6 +187,22 @@ func (w *work) output(ctx context.Context) (string, error) {
 	}
 	note, err := store.IfFound(w.o.Store.Note(ctx, store.OutputNote, string(w.run.ID())))
 	return string(note.Data), err
+}
+
+// commitEnd commits the end of an attempt. The output that a worker has sent expires, because the job
+// log now has it. If the batch has no room for that, the note expires at its own time.
+func (w *work) commitEnd(ctx context.Context, b store.Batch, next run.Run) (lifecycle.Step, error) {
+	const needed = 3 // the note, the run and its task
+	if w.run.Progress.Offer.Worker != "" && b.Rows()+needed <= store.MaxRows {
+		note, err := store.IfFound(w.o.Store.Note(ctx, store.OutputNote, string(w.run.ID())))
+		if err != nil {
+			return lifecycle.Step{}, err
+		}
+		if note.Version > 0 {
+			b.SwapNote(note, store.Note{Kind: note.Kind, Key: note.Key, Until: period.Instant(w.now)})
+		}
+	}
+	return w.commit(ctx, b, next)
 }
 
 // maxBaseline is how many bytes of readings are stored per run: more does not fit into a row of

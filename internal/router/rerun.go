@@ -68,6 +68,10 @@ func (q RerunRequest) key(e *catalog.Entry) run.Key {
 	return key
 }
 
+// answerMark is how long the mark of an answered request is kept. The mark only keeps two answers
+// from being stored at the same time; later, the stored answer is found.
+const answerMark = 24 * time.Hour
+
 // recorded returns the stored answer to a request with that id.
 func (h *requestHandler) recorded(ctx context.Context, key run.Key, id string) (store.Rerun, bool, error) {
 	all, err := h.store.Reruns(ctx, []run.Key{key})
@@ -103,7 +107,7 @@ func (h *requestHandler) rerun(ctx context.Context, e *catalog.Entry, row store.
 	// which conflicts on the mark. So the request is answered once even if the answers do not touch
 	// the same run.
 	b := store.Batch{ID: fmt.Sprintf("rerun/%s/%s/v%d/%t %s", q.ID, key, old.Version, v.Open, v.Rejection)}
-	b.SetMark("rerun/"+key.String()+"/"+q.ID, time.Time{})
+	b.SetMark("rerun/"+key.String()+"/"+q.ID, now.Add(answerMark))
 	if v.Open {
 		b.ExpectPipeline(q.Pipeline, row)
 		next, err := h.accept(&b, e, key, old, q, v, now)

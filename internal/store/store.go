@@ -271,8 +271,8 @@ type Reader interface {
 type Keeper interface {
 	// Trim deletes rows whose retention has passed, at most MaxTrim per call, and returns how many;
 	// 0 means that nothing is left to delete. A row exactly as old as its retention stays. The cost
-	// depends on what Trim deletes, not on what stays: once it has kept a write, it may not examine
-	// it again for a day. Rows stored while a clock ran ahead do not hold up others: they are
+	// depends on what Trim deletes, not on what stays: once it has kept a record, it may not examine
+	// it again for a day, or until the record is twice as old if that is later. Rows stored while a clock ran ahead do not hold up others: they are
 	// deleted in their own time, or with rows stored after them. It deletes:
 	//
 	//   - events, by their Time, that every cursor has passed. Their ids may then be used again.

@@ -4,8 +4,8 @@
 //
 // key.go defines the row keys, codec.go the encoding. commit.go turns a Batch into one transaction;
 // put.go, produced.go and reading.go store and read readings; task.go stores tasks with their
-// leases and claim.go leases them; list.go, event.go and overview.go list records; trim.go applies
-// retention.
+// leases and claim.go leases them; list.go, event.go and overview.go list records; trim.go and
+// history.go apply retention.
 package record
 
 import (

@@ -169,7 +169,7 @@ func periodsToComeStay(f *fixture) {
 type trimModel struct {
 	writes []sensor.Reading // oldest first
 	open   map[period.Period]bool
-	kept   map[int64]time.Time // when an old write was needed last, by version
+	kept   map[int64]time.Time // when an old write that was needed may be examined again, by version
 }
 
 // needed reports whether the write at index i may not go, however old it is; replaced, that it is
@@ -185,17 +185,18 @@ func (m *trimModel) needed(i int) (needed, replaced bool) {
 }
 
 // trim drops what must go. What may go is gone if the store says so: a replaced write before its
-// period is over, and one that was needed less than a day ago.
+// period is over, and one that was needed when it was more than half as old.
 func (m *trimModel) trim(now time.Time, gone func(version int64) bool) {
 	cutoff := now.Add(-keepDay)
 	var left []sensor.Reading
 	for i, w := range m.writes {
 		needed, replaced := m.needed(i)
-		old := store.AgesFrom(w.UpdatedAt, w.Period).Before(cutoff)
+		since := store.AgesFrom(w.UpdatedAt, w.Period)
+		old := since.Before(cutoff)
 		if needed && old {
-			m.kept[w.Version] = now
+			m.kept[w.Version] = now.Add(max(keepDay, now.Sub(since)))
 		}
-		must := old && !now.Before(m.kept[w.Version].Add(keepDay))
+		must := old && !now.Before(m.kept[w.Version])
 		may := old || replaced && w.UpdatedAt.Before(cutoff)
 		if needed || !must && !(may && gone(w.Version)) {
 			left = append(left, w)
