@@ -192,14 +192,17 @@ func (c *core) barred(ctx context.Context, e *catalog.Entry, key run.Key) (strin
 	return why, err
 }
 
+// excludedLife is how long it is remembered that the calendar excluded a period when it was due.
+const excludedLife = 10 * 366 * 24 * time.Hour
+
 // exclude records once that the calendar suppressed a period.
 func (c *core) exclude(ctx context.Context, key run.Key, why string, now time.Time) error {
-	_, err := store.EmitOnce(ctx, c.store, slamonitor.ExcludedMark(key), time.Time{}, excluded(key, why, now), now)
+	_, err := store.EmitOnce(ctx, c.store, slamonitor.ExcludedMark(key), now.Add(excludedLife), excluded(key, why, now), now)
 	return err
 }
 
 func suppress(b *store.Batch, key run.Key, why string, now time.Time) {
-	b.SetMark(slamonitor.ExcludedMark(key), time.Time{})
+	b.SetMark(slamonitor.ExcludedMark(key), now.Add(excludedLife))
 	b.Emit(excluded(key, why, now))
 }
 

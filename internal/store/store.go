@@ -288,6 +288,13 @@ type Keeper interface {
 	// Everything else stays: runs with their counters, deadlines, post-run state, pipelines, config
 	// versions, tasks, cursors, dead letters.
 	Trim(ctx context.Context, keep Retention, now time.Time) (int, error)
+	// Purge deletes everything that is stored about a removed pipeline, except its events and dead
+	// letters: runs with their logs, deadlines, snapshots and marks, readings with their history,
+	// versions of its file, and its row. It returns what it deleted or, if dry is set, what it would
+	// delete. It deletes nothing if the pipeline is active or anything of it is open; Purged says so.
+	// A pipeline without a row is ErrNotFound, one that becomes active meanwhile ErrConflict. It
+	// commits in small steps. After an error, a repeated call continues.
+	Purge(ctx context.Context, id pipeline.ID, dry bool, now time.Time) (Purged, error)
 	// Close ends blocked calls, and releases changes that were received but not acknowledged. Every
 	// later call returns an error, except that Close may be called twice.
 	Close() error
@@ -296,6 +303,13 @@ type Keeper interface {
 // Retention is how long history is kept; 0 means forever.
 type Retention struct {
 	Events, History, JobLog time.Duration
+}
+
+// Purged is what Purge deleted, or why it deleted nothing.
+type Purged struct {
+	Rows   map[string]int // deleted rows, by kind of record
+	Active bool           // the pipeline has a file: nothing was deleted
+	Open   []string       // runs, deadlines and tasks that are open, not all of them: nothing was deleted
 }
 
 // Limits that users cannot configure.

@@ -32,6 +32,8 @@ var trimClaims = []claim{
 	{"ChangesThatAllHavePassedGo", changesGo},
 	{"WhatCountsIsNeverTouched", neverTouched},
 	{"SmallSteps", smallSteps},
+	{"PurgeDeletesEverythingOfARemovedPipeline", purgeDeletes},
+	{"PurgeDeletesNothingWhileAnythingIsOpen", purgeRefuses},
 }
 
 const keepDay = 24 * time.Hour
