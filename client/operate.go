@@ -59,6 +59,25 @@ func (c *Client) Cancel(ctx context.Context, key RunKey, q Asked, options ...Cal
 	return ask[Run](ctx, c, post(key.path("cancel"), q), options)
 }
 
+// PurgeRequest asks to delete everything that is stored about a removed pipeline.
+type PurgeRequest struct {
+	DryRun bool `json:"dryRun,omitempty" doc:"Only count what would be deleted."`
+	Asked
+}
+
+// Purged counts the records that a purge deleted, or would delete.
+type Purged struct {
+	Pipeline string         `json:"pipeline"`
+	DryRun   bool           `json:"dryRun" doc:"Whether nothing was deleted."`
+	Rows     map[string]int `json:"rows" doc:"Records by kind, such as runs, writes, deadlines."`
+}
+
+// Purge deletes everything that is stored about a removed pipeline, except its events. It needs a
+// reason. If it is interrupted, repeat it.
+func (c *Client) Purge(ctx context.Context, id string, q PurgeRequest, options ...CallOption) (Purged, error) {
+	return ask[Purged](ctx, c, postLong(path("pipelines", id, "purge"), q), options)
+}
+
 // AcceptRemoval removes the pipelines whose files disappeared all at once, and returns their ids.
 func (c *Client) AcceptRemoval(ctx context.Context, q Asked, options ...CallOption) ([]string, error) {
 	return items[string](ctx, c, postLong(path("config", "accept-removal"), q), options)

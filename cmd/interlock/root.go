@@ -142,7 +142,7 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(
 		newDemo(a), newInit(a), newServe(a),
 		newSensor(a), newStatus(a), newAttention(a), newRuns(a), newRun(a), newLogs(a), newExplain(a), newDeadlines(a), newEvents(a), newAudit(a), newHealth(a), newAlerts(a), newSilence(a), newSources(a), newIngest(a),
-		newTrigger(a), newRerun(a), newBackfill(a), newCancel(a), newPause(a), newResume(a), newJob(a), newGate(a), newExec(a), newProbe(a), newConfig(a), newBackup(a), newRestore(a), newCheck(a), newRepair(a), newArchive(a),
+		newTrigger(a), newRerun(a), newBackfill(a), newCancel(a), newPause(a), newResume(a), newPurge(a), newJob(a), newGate(a), newExec(a), newProbe(a), newConfig(a), newBackup(a), newRestore(a), newCheck(a), newRepair(a), newArchive(a),
 		newValidate(a), newEvaluate(a), newNext(a),
 		newContext(a), newSchema(a), newVersion(a), newCompletion(a), newMan(a),
 	)

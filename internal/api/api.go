@@ -42,6 +42,7 @@ type records interface {
 	store.Committer
 	store.Sensors
 	store.Reader
+	Purge(ctx context.Context, id pipeline.ID, dry bool, now time.Time) (store.Purged, error)
 	EventsChanged() <-chan struct{}
 }
 

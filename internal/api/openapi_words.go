@@ -42,6 +42,7 @@ var requestExamples = map[string]string{
 	"resume-all":           `{"reason": "maintenance finished"}`,
 	"backfill":             `{"from": "2026-03-01", "to": "2026-03-07", "onlyMissing": true, "dryRun": true}`,
 	"accept-removal":       `{"reason": "team moved away", "requestedBy": "ann"}`,
+	"purge":                `{"reason": "replaced by orders", "requestedBy": "ann", "dryRun": true}`,
 	"add-silence":          `{"pipeline": "orders", "type": "SLA_WARNING", "until": "4h", "reason": "known delay"}`,
 	"retry-dead-letters":   `{"sink": "slack", "all": true}`,
 	"discard-dead-letters": `{"sink": "slack", "all": true}`,

@@ -74,6 +74,13 @@ func (q *quotas) usage(id pipeline.ID) *usage {
 	return u
 }
 
+// forget drops what was counted for a pipeline whose records are deleted.
+func (q *quotas) forget(id pipeline.ID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.of, id)
+}
+
 // reserve counts a reading of that size as the latest of its key, or returns the limit it would
 // exceed. undo reverses the count.
 func (q *quotas) reserve(ctx context.Context, id pipeline.ID, key sensor.Key, size int) (undo func(), p *Problem) {

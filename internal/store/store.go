@@ -288,10 +288,11 @@ type Keeper interface {
 	// Everything else stays: runs with their counters, deadlines, post-run state, pipelines, config
 	// versions, tasks, cursors, dead letters.
 	Trim(ctx context.Context, keep Retention, now time.Time) (int, error)
-	// Purge deletes everything that is stored about a removed pipeline, except its events and dead
-	// letters: runs with their logs, deadlines, snapshots and marks, readings with their history,
-	// versions of its file, and its row. It returns what it deleted or, if dry is set, what it would
-	// delete. It deletes nothing if the pipeline is active or anything of it is open; Purged says so.
+	// Purge deletes everything that is stored about a pipeline that was removed at least PurgeAfter
+	// ago: runs with their logs, deadlines, snapshots and marks, readings with their history, events
+	// that every cursor has passed, versions of its file, and its row. AUDIT events and dead letters
+	// stay. It returns what it deleted or, if dry is set, what it would delete. It deletes nothing if
+	// the pipeline is active or anything of it is open; Purged says so.
 	// A pipeline without a row is ErrNotFound, one that becomes active meanwhile ErrConflict. It
 	// commits in small steps. After an error, a repeated call continues.
 	Purge(ctx context.Context, id pipeline.ID, dry bool, now time.Time) (Purged, error)
@@ -307,9 +308,11 @@ type Retention struct {
 
 // Purged is what Purge deleted, or why it deleted nothing.
 type Purged struct {
-	Rows   map[string]int // deleted rows, by kind of record
-	Active bool           // the pipeline has a file: nothing was deleted
-	Open   []string       // runs, deadlines and tasks that are open, not all of them: nothing was deleted
+	Rows map[string]int // deleted rows, by kind of record
+	// Each of the following means that nothing was deleted.
+	Active    bool      // the pipeline has a file
+	NotBefore time.Time // it was removed too recently; zero otherwise
+	Open      []string  // runs, deadlines and tasks that are open, not all of them
 }
 
 // Limits that users cannot configure.
@@ -317,4 +320,5 @@ const (
 	MaxTrim    = 500                // maximum rows per Trim
 	DryRunLife = 7 * 24 * time.Hour // how long an ended dry run is kept
 	CommitLife = time.Hour          // how long a repeated Batch is recognised, at least
+	PurgeAfter = 2 * CommitLife     // how long a pipeline must be removed: its last batches may be repeated until then
 )

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/row"
@@ -46,6 +47,10 @@ func (p *purge) run(ctx context.Context) error {
 		p.done.Active = true
 		return nil
 	}
+	if rested := state.RemovedAt.Add(store.PurgeAfter); p.now.Before(rested) {
+		p.done.NotBefore = rested
+		return nil
+	}
 	p.guard = row.Op{Do: row.Check, If: found.Version, Row: row.Row{Ref: found.Ref}}
 	tasks, err := p.open(ctx)
 	if err != nil || len(p.done.Open) > 0 {
@@ -54,7 +59,10 @@ func (p *purge) run(ctx context.Context) error {
 	if err := p.delete(ctx, "tasks", tasks); err != nil {
 		return err
 	}
-	if err := p.records(ctx); err != nil || p.dry {
+	if err := p.records(ctx); err != nil {
+		return err
+	}
+	if err := p.events(ctx); err != nil || p.dry {
 		return err
 	}
 	return p.engine.Apply(ctx, row.Tx{Ops: []row.Op{{Do: row.Delete, If: found.Version, Row: row.Row{Ref: found.Ref}}}}, p.now)
@@ -141,6 +149,35 @@ func (p *purge) records(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// events deletes the events that every cursor has passed: a new pipeline of this name may emit the
+// same ones. The record of operators' actions stays.
+func (p *purge) events(ctx context.Context) error {
+	passed, err := p.passed(ctx)
+	if err != nil {
+		return err
+	}
+	r := eventLog(string(p.id))
+	r.Limit, r.To = store.MaxPage, passed+"\x00"
+	return p.eachPage(ctx, []row.Range{r}, func(_ int, rows []row.Row) (bool, error) {
+		var old []row.Row
+		for _, found := range rows {
+			e, err := decode[event.Event](found)
+			if err != nil {
+				return false, err
+			}
+			if e.Type != event.Audit {
+				old = append(old, found)
+			}
+		}
+		p.done.Rows["events"] += len(old)
+		if p.dry || len(old) == 0 {
+			return true, nil
+		}
+		_, err := p.engine.Drop(ctx, old)
+		return true, err
+	})
 }
 
 // longMark is how long the marks live at least that Purge looks for.

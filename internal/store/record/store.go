@@ -5,7 +5,7 @@
 // key.go defines the row keys, codec.go the encoding. commit.go turns a Batch into one transaction;
 // put.go, produced.go and reading.go store and read readings; task.go stores tasks with their
 // leases and claim.go leases them; list.go, event.go and overview.go list records; trim.go and
-// history.go apply retention.
+// history.go apply retention, and purge.go deletes a removed pipeline.
 package record
 
 import (

@@ -88,21 +88,28 @@ func (f *fixture) of(id pipeline.ID) []string {
 	return found
 }
 
+// late is when a pipeline that was removed at noon may be purged.
+var late = after(store.PurgeAfter)
+
 func purgeDeletes(f *fixture) {
+	f.emit(newEvent(keyOf("orders", "2026-03-03"), "old", noon))
 	f.filled("orders")
 	f.filled("orders-2")
 	all, other := f.of("orders"), f.of("orders-2")
+	early, err := f.s.Purge(f.ctx, "orders", false, late.Add(-1))
+	f.check(err)
+	f.same("too early", early.NotBefore, late)
 	f.same("before", len(all), 14)
-	would, err := f.s.Purge(f.ctx, "orders", true, noon)
+	would, err := f.s.Purge(f.ctx, "orders", true, late)
 	f.check(err)
 	f.same("a dry run deletes nothing", f.of("orders"), all)
-	did, err := f.s.Purge(f.ctx, "orders", false, noon)
+	did, err := f.s.Purge(f.ctx, "orders", false, late)
 	f.check(err)
 	f.same("what it deleted and what it would have", did, would)
-	f.same("writes and runs", []int{did.Rows["writes"], did.Rows["runs"]}, []int{150, 1})
+	f.same("writes, runs and events", []int{did.Rows["writes"], did.Rows["runs"], did.Rows["events"]}, []int{150, 1, 1})
 	f.same("after", f.of("orders"), []string(nil))
 	f.same("of another pipeline", f.of("orders-2"), other)
-	_, err = f.s.Purge(f.ctx, "orders", false, noon)
+	_, err = f.s.Purge(f.ctx, "orders", false, late)
 	f.wantErr("again", err, store.ErrNotFound)
 	f.filled("orders")
 	f.same("a new pipeline of that name", f.of("orders"), all)
@@ -116,7 +123,7 @@ func purgeRefuses(f *fixture) {
 	active := row
 	active.Config, active.RemovedAt = "v1", time.Time{}
 	f.commit(func(b *store.Batch) { b.SwapPipeline(row, active) })
-	got, err := f.s.Purge(f.ctx, "orders", false, noon)
+	got, err := f.s.Purge(f.ctx, "orders", false, late)
 	f.check(err)
 	f.same("active", got.Active, true)
 	active.Version = row.Version + 1
@@ -128,7 +135,7 @@ func purgeRefuses(f *fixture) {
 		b.SwapDeadline(store.Deadline{}, armed(open, store.Relative, noon))
 		b.Schedule(store.Task{ID: "advance/x", Kind: store.Advance, Pipeline: "orders", Key: open, Due: noon})
 	})
-	got, err = f.s.Purge(f.ctx, "orders", false, noon)
+	got, err = f.s.Purge(f.ctx, "orders", false, late)
 	f.check(err)
 	f.same("open", got.Open, []string{"run orders/" + string(open.Schedule) + "/2026-03-04", "deadline orders/" + string(open.Schedule) + "/2026-03-04/relative", "task advance/x"})
 	f.same("rows", len(got.Rows), 0)
