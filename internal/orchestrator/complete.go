@@ -102,6 +102,7 @@ func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, ou
 	if err := w.capture(ctx, &b, next, inputs.PostRun); err != nil {
 		return lifecycle.Step{}, err
 	}
+	closings.FinishTasks(&b, endRows)
 	return w.commitEnd(ctx, b, next)
 }
 
@@ -189,11 +190,13 @@ func (w *work) output(ctx context.Context) (string, error) {
 	return string(note.Data), err
 }
 
+// endRows is how many rows commitEnd adds: the note, the run and its task.
+const endRows = 3
+
 // commitEnd commits the end of an attempt. The output that a worker has sent expires, because the job
 // log now has it. If the batch has no room for that, the note expires at its own time.
 func (w *work) commitEnd(ctx context.Context, b store.Batch, next run.Run) (lifecycle.Step, error) {
-	const needed = 3 // the note, the run and its task
-	if w.run.Progress.Offer.Worker != "" && b.Rows()+needed <= store.MaxRows {
+	if w.run.Progress.Offer.Worker != "" && b.Rows()+endRows <= store.MaxRows {
 		note, err := store.IfFound(w.o.Store.Note(ctx, store.OutputNote, string(w.run.ID())))
 		if err != nil {
 			return lifecycle.Step{}, err

@@ -217,13 +217,22 @@ func Close(deadlines []store.Deadline, r run.Run, on Basis) Closings {
 	return all
 }
 
-// Put adds the closed deadlines and their events to the commit that completes the run, and finishes
-// their tasks: on AWS nothing is called at their instants any more.
+// Put adds the closed deadlines and their events to the commit that completes the run.
 func (all Closings) Put(b *store.Batch) {
 	for _, c := range all {
 		b.SwapDeadline(c.read, c.closed)
 		b.Emit(c.events...)
-		plan(b, c.closed)
+	}
+}
+
+// FinishTasks finishes the tasks of the closed deadlines in b, which must keep room for more rows. On
+// AWS nothing is called at their instants any more. A task that finds no room stays until it is due, and
+// then does nothing.
+func (all Closings) FinishTasks(b *store.Batch, room int) {
+	for _, c := range all {
+		if b.Rows()+room < store.MaxRows {
+			plan(b, c.closed)
+		}
 	}
 }
 
