@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
-	_ "time/tzdata" // schedules must not depend on the machine's time zone data
 
 	"golang.org/x/term"
 

@@ -46,7 +46,7 @@ func (z *zoneName) UnmarshalText(text []byte) error {
 		*z = zoneName{name: name, zone: known.(*time.Location)}
 		return nil
 	}
-	zone, err := time.LoadLocation(name)
+	zone, err := period.LoadZone(name)
 	if err != nil || name == "" || name == "Local" {
 		return fmt.Errorf("unknown time zone %q; use an IANA name such as UTC or Europe/Berlin", name)
 	}

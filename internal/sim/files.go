@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
@@ -162,7 +163,7 @@ type folder struct {
 
 // set writes the file of a template.
 func (f *folder) set(t template, variant int) {
-	zone, err := time.LoadLocation(f.place.zone)
+	zone, err := period.LoadZone(f.place.zone)
 	if err != nil {
 		panic(err) // the zones are embedded
 	}

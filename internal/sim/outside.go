@@ -140,7 +140,7 @@ var sliceOf = map[string]period.Size{
 
 // suffix returns the date suffix of a key: for now, a slice before or after, or none.
 func (p *plan) suffix(w *World, d *dice, size period.Size) string {
-	zone, err := time.LoadLocation(p.folder.place.zone)
+	zone, err := period.LoadZone(p.folder.place.zone)
 	if err != nil {
 		panic(err) // the zones are embedded
 	}

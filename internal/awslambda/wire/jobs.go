@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-	_ "time/tzdata" // schedules must not depend on the machine's time zone data
 
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/catalog"
