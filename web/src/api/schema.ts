@@ -604,6 +604,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/pipelines/{id}/purge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete everything that is stored about a removed pipeline, except its events; needs a reason
+         * @description Needs the role admin.
+         */
+        post: operations["purge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/pipelines/{id}/resume": {
         parameters: {
             query?: never;
@@ -2815,6 +2835,23 @@ export interface components {
             pipelines: string;
             /** @description The same for all controllers on one store, and different for others: an HMAC of the nonce with a key in the store. */
             store: string;
+        };
+        PurgeRequest: {
+            /** @description Only count what would be deleted. */
+            dryRun?: boolean;
+            /** @description The reason. */
+            reason?: string;
+            /** @description The person who requests it; recorded with the name of the token. */
+            requestedBy?: string;
+        };
+        Purged: {
+            /** @description Whether nothing was deleted. */
+            dryRun: boolean;
+            pipeline: string;
+            /** @description Records by kind, such as runs, writes, deadlines. */
+            rows: {
+                [key: string]: number;
+            };
         };
         Readiness: {
             /** @description The checks. Empty if the server requires a token and the request has none, or if the token is limited to pipelines. */
@@ -5044,6 +5081,52 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Pause"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    purge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "replaced by orders",
+                 *       "requestedBy": "ann",
+                 *       "dryRun": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["PurgeRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Purged"];
                 };
             };
             /** @description Error */
