@@ -140,5 +140,10 @@ func (p *Provider) claims(id *oidc.IDToken) (string, []string, error) {
 // verified reports whether an email_verified claim does not say that the address is unverified. Some
 // providers send it as text, others not at all.
 func verified(claim json.RawMessage) bool {
-	return claim == nil || string(claim) == "true" || string(claim) == `"true"`
+	switch string(claim) {
+	case "", "null", "true", `"true"`:
+		return true
+	default:
+		return false
+	}
 }
