@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 )
 
 const (
@@ -94,15 +94,15 @@ func (s *seenRecords) summarise(what string) {
 // time. It is not repeatable if a client was given its request's id to look it up in the log.
 func saying(r slog.Record) (what string, repeatable bool) {
 	var b strings.Builder
-	b.WriteString(r.Level.String() + withoutDigits(r.Message))
+	b.WriteString(r.Level.String() + withoutNumbers(r.Message))
 	repeatable = true
 	r.Attrs(func(a slog.Attr) bool {
 		switch {
 		case a.Key == "request":
 			repeatable = r.Level < slog.LevelError
-		case a.Key == "task" || a.Key == "attempt" || a.Key == "remote" || isNumber(a.Value):
+		case a.Key == "task" || a.Key == "attempt" || a.Key == "remote" || a.Key != "status" && isNumber(a.Value):
 		case a.Key == "error" || a.Key == "path":
-			b.WriteString("\n" + a.Key + "=" + withoutDigits(a.Value.String()))
+			b.WriteString("\n" + a.Key + "=" + withoutNumbers(a.Value.String()))
 		default:
 			b.WriteString("\n" + a.Key + "=" + a.Value.String())
 		}
@@ -120,12 +120,8 @@ func isNumber(v slog.Value) bool {
 	}
 }
 
-// withoutDigits removes the ports, dates and counts in a text.
-func withoutDigits(text string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsDigit(c) {
-			return -1
-		}
-		return c
-	}, text)
-}
+// longNumber matches ports, years, process ids and counts. Status and exit codes are shorter.
+var longNumber = regexp.MustCompile(`[0-9]{4,}`)
+
+// withoutNumbers removes the long numbers in a text: they differ each time.
+func withoutNumbers(text string) string { return longNumber.ReplaceAllString(text, "") }

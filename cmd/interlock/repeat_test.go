@@ -27,7 +27,7 @@ func TestRepeatedFailuresAreSummarised(t *testing.T) {
 			time.Sleep(2 * time.Second)
 		}
 		time.Sleep(2 * repeatEvery)
-		log.Warn("a sink does not accept alerts", "sink", "slack", "error", errors.New("dial 127.0.0.1:1: refused"))
+		log.Warn("a sink does not accept alerts", "sink", "slack", "error", errors.New("dial 127.0.0.1:40000: refused"))
 		synctest.Wait()
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		refused, summed, total := 0, 0, 0
@@ -61,12 +61,14 @@ func TestFailedRequestsAreAllLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		log := summarised(slog.New(slog.NewTextHandler(&out, nil)))
+		log.Warn("request", "request", "m3-1", "path", "/api/v1/runs", "status", 403)
 		for i := range 10 {
 			log.Error("request", "request", fmt.Sprintf("m1-%d", i), "path", "/api/v1/runs", "status", 500)
 			log.Warn("request", "request", fmt.Sprintf("m2-%d", i), "path", "/api/v1/runs", "status", 401, "remote", fmt.Sprintf("10.0.0.%d:9", i))
 		}
-		if failed, unknown := strings.Count(out.String(), "m1-"), strings.Count(out.String(), "m2-"); failed != 10 || unknown != 1 {
-			t.Errorf("%d failures and %d unknown clients:\n%s", failed, unknown, out.String())
+		count := func(ids string) int { return strings.Count(out.String(), ids) }
+		if failed, unknown, forbidden := count("m1-"), count("m2-"), count("m3-"); failed != 10 || unknown != 1 || forbidden != 1 {
+			t.Errorf("%d failures, %d unknown clients and %d without the role:\n%s", failed, unknown, forbidden, out.String())
 		}
 		time.Sleep(2 * repeatEvery)
 	})
