@@ -72,8 +72,8 @@ type Purged struct {
 	Rows     map[string]int `json:"rows" doc:"Records by kind, such as runs, writes, deadlines."`
 }
 
-// Purge deletes everything that is stored about a removed pipeline, except its events. It needs a
-// reason. If it is interrupted, repeat it.
+// Purge deletes what is stored about a removed pipeline, with its events. AUDIT events, the audit record
+// and dead letters stay. It needs a reason. If it is interrupted, repeat it.
 func (c *Client) Purge(ctx context.Context, id string, q PurgeRequest, options ...CallOption) (Purged, error) {
 	return ask[Purged](ctx, c, postLong(path("pipelines", id, "purge"), q), options)
 }

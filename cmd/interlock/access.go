@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/oidc"
 	"github.com/interlock-go/interlock/internal/settings"
@@ -22,6 +24,14 @@ import (
 
 // accessPace is how often the token and certificate files are re-read.
 const accessPace = 15 * time.Second
+
+// limit returns a limit of the server's file in bytes; 0 is no limit.
+func limit(size document.Size) int64 {
+	if size == 0 {
+		return math.MaxInt64
+	}
+	return int64(size)
+}
 
 // accessSettings reads the API settings that concern clients: tokens, certificates, login and
 // limits.
@@ -33,8 +43,8 @@ func accessSettings(f settings.File, guard *egress.Guard, getenv func(string) st
 	who := api.Settings{
 		Loopback: f.Loopback(), Tokens: tokens, MaxFuture: f.Sensors.MaxFuture.D(), Proxies: f.HTTP.Networks(),
 		Limits: api.Limits{
-			SensorKeys: f.Limits.SensorKeys, SensorBytes: int64(f.Limits.SensorBytes), OpenRuns: f.Limits.OpenRuns,
-			WriteBytes: int64(f.Limits.WriteBytes), TokenWriteBytes: int64(f.Limits.TokenWriteBytes),
+			SensorKeys: f.Limits.SensorKeys, SensorBytes: limit(f.Limits.SensorBytes), OpenRuns: f.Limits.OpenRuns,
+			WriteBytes: limit(f.Limits.WriteBytes), TokenWriteBytes: limit(f.Limits.TokenWriteBytes),
 		},
 		SessionLifetime: f.Auth.Sessions.Lifetime.D(), SessionIdle: f.Auth.Sessions.Idle.D(), StreamsPerToken: f.Auth.StreamsPerToken,
 	}

@@ -15,10 +15,11 @@ func newPurge(a *app) *cobra.Command {
 	var q client.PurgeRequest
 	var reason string
 	cmd := &cobra.Command{
-		Use: "purge PIPELINE --reason WHY", Short: "Delete everything that is stored about a removed pipeline",
-		Long: "Delete everything that is stored about a removed pipeline: runs with their logs, snapshots and deadlines, readings\n" +
-			"with their history, marks, and the versions of its file. Events stay for retention.events, the audit record stays.\n" +
-			"It is refused while the pipeline has a file, or a run, a deadline or a job of it is open. Needs the role admin.\n" +
+		Use: "purge PIPELINE --reason WHY", Short: "Delete what is stored about a removed pipeline",
+		Long: "Delete what is stored about a removed pipeline: runs with their logs, snapshots and deadlines, readings with their\n" +
+			"history, marks, the versions of its file, and its events. AUDIT events, the audit record and dead letters stay.\n" +
+			"It is refused while the pipeline has a file, for two hours after its removal, and while a run, a deadline or a job\n" +
+			"of it is open. Needs the role admin.\n" +
 			"If it is interrupted, run it again.",
 		Example: "  interlock purge orders-v1 --dry-run --reason 'replaced by orders'", Args: arguments("PIPELINE"),
 	}
@@ -39,7 +40,7 @@ func (a *app) writePurged(done client.Purged) {
 	if done.DryRun {
 		what = "Would delete"
 	}
-	fmt.Fprintf(a.stdout, "%s, of pipeline %s:\n", what, done.Pipeline)
+	fmt.Fprintf(a.stdout, "%s from pipeline %s:\n", what, done.Pipeline)
 	for _, kind := range slices.Sorted(maps.Keys(done.Rows)) {
 		fmt.Fprintf(a.stdout, "  %8d %s\n", done.Rows[kind], kind)
 	}

@@ -97,10 +97,6 @@ func recording[I, O any](rt route, handle func(context.Context, *I) (*O, error))
 		if a.auditor.log == nil || c.who.callback != "" { // a job's own report is in the job log
 			return handle(ctx, in)
 		}
-		if p := a.quotas.request(c.who, a.now()); p != nil {
-			a.recordRefusal(c, rt.name, a.auditor.rejected.of(c.who.name), p)
-			return nil, p
-		}
 		e := c.entry(rt.name)
 		describeRequest(&e, c.request, in)
 		begun, err := a.auditor.log.Begin(ctx, e, a.now())

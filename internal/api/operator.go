@@ -79,7 +79,7 @@ func (a *API) operatorRoutes(h huma.API) {
 	register(h, many("/pipelines/{id}/backfill", "backfill", "Open the runs of all expected periods in a range"), a.backfill)
 	register(h, many("/pause", "pause-all", "Pause all pipelines, including those added later; needs a reason").briefly(), a.pauseAll)
 	register(h, many("/resume", "resume-all", "End the pause of all pipelines").briefly(), a.resumeAll)
-	purge := many("/pipelines/{id}/purge", "purge", "Delete everything that is stored about a removed pipeline, except its events; needs a reason")
+	purge := many("/pipelines/{id}/purge", "purge", "Delete what is stored about a removed pipeline, with its events; needs a reason")
 	purge.role, purge.small = RoleAdmin, maxRequest
 	register(h, purge, a.purge)
 	accept := many("/config/accept-removal", "accept-removal", "Remove the pipelines whose files are missing")

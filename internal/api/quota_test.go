@@ -224,9 +224,9 @@ func TestTokenIsLimitedOverAllItsPipelines(t *testing.T) {
 	}
 	w.put(ordersSensors+"a", `{}`).problem(429, "limits.tokenWriteBytes", "token")
 	w.token = operatorToken
-	w.put(ordersSensors+"a", `{}`).object(200)
-	for range 3 {
-		w.post(pauseOrders, `{"reason":"x"}`)
+	for range 50 {
+		w.put(ordersSensors+"a", `{}`)
 	}
-	w.post(pauseOrders, `{"reason":"x"}`).problem(429, "limits.tokenWriteBytes")
+	w.put(ordersSensors+"a", `{}`).problem(429, "limits.tokenWriteBytes")
+	w.post(pauseOrders, `{"reason":"the flood"}`).object(200)
 }

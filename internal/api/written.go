@@ -24,13 +24,12 @@ const (
 
 const (
 	readingOverhead = 256       // bytes that a reading counts besides its data: its key, times and source are stored too
-	requestBytes    = 4 << 10   // bytes that a recorded request counts: its entries, its events, perhaps a run
 	writeWindow     = time.Hour // over which written bytes are counted
 	maxTokens       = 10_000    // tokens and users that are counted
 )
 
-// written counts what was written lately. Its level falls by a whole limit in an hour, so that who
-// has written nothing for an hour may write as much as the limit at once.
+// written counts what was written lately. Its level falls by a whole limit in an hour, so that a
+// client that has written nothing for an hour may write as much as the limit at once.
 type written struct {
 	level bucket
 	share share
@@ -67,18 +66,13 @@ func (q *quotas) write(who principal, id pipeline.ID, n int, now time.Time) (und
 	}, nil
 }
 
-// request counts a request that is recorded, or returns the limit that it would exceed. It counts
-// whether or not it is carried out.
-func (q *quotas) request(who principal, now time.Time) *Problem {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	_, p := q.charge(who, requestBytes, now)
-	return p
-}
-
-// charge counts bytes that a client writes. q.mu is held.
+// charge counts bytes that a token writes. Jobs, and the clients of a server without tokens, have no
+// name: only their pipelines count what they write. q.mu is held.
 func (q *quotas) charge(who principal, size int64, now time.Time) (*written, *Problem) {
-	t := q.token(who, now)
+	if who.callback != "" || who.name == "" {
+		return &written{}, nil
+	}
+	t := q.token(who.name, now)
 	if wait := t.wait(size, q.TokenWriteBytes, now); wait > 0 {
 		return nil, q.tooMuch(limitTokenWrites, fmt.Sprintf("token %q", who.name), size, q.TokenWriteBytes, wait)
 	}
@@ -87,13 +81,8 @@ func (q *quotas) charge(who principal, size int64, now time.Time) (*written, *Pr
 	return t, nil
 }
 
-// token returns what a client has written. Jobs and workers that write with a permit are counted
-// together. q.mu is held.
-func (q *quotas) token(who principal, now time.Time) *written {
-	name := who.name
-	if who.callback != "" {
-		name = "\x00jobs"
-	}
+// token returns what a token or user has written. q.mu is held.
+func (q *quotas) token(name string, now time.Time) *written {
 	if t := q.tokens[name]; t != nil {
 		return t
 	}

@@ -162,13 +162,13 @@ type Sensors struct {
 // Limits are the quotas of each pipeline, and of connections.
 type Limits struct {
 	SensorKeys            int           `yaml:"sensorKeys" default:"10000" min:"1" doc:"Maximum number of sensor keys per pipeline; a write to another key is rejected."`
-	SensorBytes           document.Size `yaml:"sensorBytes" default:"256MiB" doc:"Maximum total size of a pipeline's latest readings; a write beyond it is rejected."`
+	SensorBytes           document.Size `yaml:"sensorBytes" default:"256MiB" doc:"Maximum total size of a pipeline's latest readings; a write beyond it is rejected. 0 is no limit."`
 	Connections           int           `yaml:"connections" default:"4096" min:"16" doc:"Maximum number of connections to the HTTP API; fewer if the limit on open files is lower."`
 	ConnectionsPerAddress int           `yaml:"connectionsPerAddress" default:"1024" min:"1" doc:"Maximum number of connections from one address."`
 
 	OpenRuns        int           `yaml:"openRuns" default:"20000" min:"1" doc:"Maximum number of open runs per pipeline; a request that would open another is rejected."`
-	WriteBytes      document.Size `yaml:"writeBytes" default:"256MiB" doc:"Maximum bytes that clients write to one pipeline in an hour; a write beyond it is rejected until later."`
-	TokenWriteBytes document.Size `yaml:"tokenWriteBytes" default:"1GiB" doc:"Maximum bytes that one token writes to all pipelines in an hour; a write beyond it is rejected until later."`
+	WriteBytes      document.Size `yaml:"writeBytes" default:"256MiB" doc:"How many bytes an hour clients may write to one pipeline, after at most as many at once; a write beyond it is rejected until later. 0 is no limit."`
+	TokenWriteBytes document.Size `yaml:"tokenWriteBytes" default:"1GiB" doc:"How many bytes an hour one token may write to all pipelines, after at most as many at once; a write beyond it is rejected until later. 0 is no limit."`
 }
 
 // Engine configures the engine.

@@ -614,7 +614,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Delete everything that is stored about a removed pipeline, except its events; needs a reason
+         * Delete what is stored about a removed pipeline, with its events; needs a reason
          * @description Needs the role admin.
          */
         post: operations["purge"];
