@@ -126,7 +126,7 @@ variable "egress_allow" {
 }
 
 variable "enable_command_trigger" {
-  description = "Allow jobs of type command. Whoever may change a pipeline file can then run any program with the permissions of the orchestrator."
+  description = "Allow jobs of type command. Anyone who may change a pipeline file can then run any program with the permissions of the orchestrator."
   type        = bool
   default     = false
 }
@@ -281,7 +281,7 @@ variable "alarms" {
 
   validation {
     condition     = var.alarms != "topic" || var.sns_alarm_topic_arn != null || length(var.alarm_emails) > 0
-    error_message = "Nobody would receive an alarm while Interlock itself is down: set sns_alarm_topic_arn or alarm_emails, or alarms = \"none\" if that is what you want."
+    error_message = "No one receives an alarm while Interlock itself is down: set sns_alarm_topic_arn or alarm_emails, or alarms = \"none\" if that is what you want."
   }
 
   validation {

@@ -28,7 +28,7 @@ variable "environment" {
 }
 
 variable "alarm_email" {
-  description = "Who is told when Interlock itself is down. Confirm the subscription that AWS sends."
+  description = "The address that receives alarms when Interlock itself is down. Confirm the subscription that AWS sends."
   type        = string
 }
 
@@ -36,6 +36,12 @@ variable "deletion_protection" {
   description = "Whether terraform destroy is refused."
   type        = bool
   default     = true
+}
+
+variable "function_versions" {
+  description = "The versions to roll back to, as the output of this name printed them before an upgrade. Empty: the newest."
+  type        = map(string)
+  default     = {}
 }
 
 module "interlock" {
@@ -50,6 +56,7 @@ module "interlock" {
   tags           = { Team = "data-platform" }
 
   deletion_protection = var.deletion_protection
+  function_versions   = var.function_versions
 
   # The events that the files in ./sources read. The bucket sends its events to EventBridge.
   source_events = {
