@@ -8,11 +8,11 @@ import (
 
 const redacted = "[redacted]"
 
-const secretWord = `(?:passw|passphrase|pwd|secret|token|credential|authoriz|cookie|signature|dsn|(?:api|access|account|private|shared)[-_.]?key)`
+const secretWord = `(?:passw|passphrase|pwd|secret|token|credential|authoriz|cookie|signature|dsn|(?:api|access|account|private|shared|encryption|signing|client|ssh|hmac)[-_.]?key)`
 
 var (
 	// secretName matches the name of a value that is probably a secret.
-	secretName = regexp.MustCompile(`(?i)` + secretWord + `|^auth$|^pass$`)
+	secretName = regexp.MustCompile(`(?i)` + secretWord + `|^auth$|(?:^|[-_.])pass(?:$|[-_.])`)
 	// secretFlag matches an argument after which a secret follows.
 	secretFlag = regexp.MustCompile(`(?i)^--?[\w-]*` + secretWord + `[\w-]*$|^(?:-u|--user|--pass|--auth)$`)
 	// reference matches a text that contains only references, such as Bearer ${env:TOKEN}.

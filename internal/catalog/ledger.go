@@ -217,12 +217,9 @@ func (c *Catalog) noteSeen(kinds []pipeline.FileKind, all []judged, there map[fi
 	c.seen.Store(&seen)
 }
 
-// removedFor is how long the note of a removed file stays. A file that comes back then has another
-// version, so that its commit is not taken for a repeat.
-const removedFor = 2 * store.CommitLife
-
 // swapFile replaces the stored version of a file, or removes it if there is no file, and reports
-// that. If another replica has stored the same already, it only notes that.
+// that. The note of a removed file stays: one that comes back has another version, so that neither its
+// commit nor its event is taken for a repeat. If another replica has stored the same already, it only notes that.
 func (c *Catalog) swapFile(ctx context.Context, key fileKey, file pipeline.Source, now time.Time) error {
 	err := store.Again(func() error {
 		read, err := store.IfFound(c.store.Note(ctx, store.FileNote, keptKey+key.String()))
@@ -265,9 +262,6 @@ func (c *Catalog) fileBatch(ctx context.Context, key fileKey, read store.Note, b
 		return store.Batch{}, err
 	}
 	note := store.Note{Kind: store.FileNote, Key: keptKey + key.String(), Data: data}
-	if next.File == "" {
-		note.Until = now.Add(removedFor)
-	}
 	b := store.Batch{ID: fmt.Sprintf("file/%s/%s/v%d", key, hash(string(data)), read.Version)}
 	b.SwapNote(read, note)
 	ch := c.changeOf(key, before.Source, next.Source)

@@ -74,13 +74,15 @@ const maxNamed = 10
 // open finds what is still open, and returns the tasks that may go.
 func (p *purge) open(ctx context.Context) ([]row.Ref, error) {
 	part := string(p.id)
-	rows, err := p.scanAll(ctx, []row.Range{
+	ranges := []row.Range{
 		{Kind: Runs, Part: part, Index: row.Pending, List: listOpen},
 		{Kind: DryRuns, Part: part, Index: row.Pending, List: listDry},
 		{Kind: Deadlines, Part: part, Index: row.Pending, List: listArmed},
-		{Kind: row.Tasks, Index: row.Pending, List: listDue + steps},
-		{Kind: row.Tasks, Index: row.Pending, List: listDue + timers},
-	})
+	}
+	for _, list := range taskLists {
+		ranges = append(ranges, row.Range{Kind: row.Tasks, Index: row.Pending, List: listDue + list})
+	}
+	rows, err := p.scanAll(ctx, ranges)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +92,7 @@ func (p *purge) open(ctx context.Context) ([]row.Ref, error) {
 		}
 	}
 	var tasks []row.Ref
-	for _, r := range slices.Concat(rows[3], rows[4]) {
+	for _, r := range slices.Concat(rows[3:]...) {
 		t, err := decode[task](r)
 		if err != nil {
 			return nil, err
@@ -132,13 +134,14 @@ func (p *purge) records(ctx context.Context) error {
 	expiring := func(k row.Kind) row.Range {
 		return row.Range{Kind: k, Index: row.Aging, List: listExpiring + string(k)}
 	}
-	marks := expiring(Marks)
-	marks.From = store.Nanos(p.now.Add(longMark)) // marks that live shorter go by themselves
 	err := errors.Join(
 		p.each(ctx, "snapshots", row.Range{Kind: Snapshots, Index: row.Aging, List: listSnapshots}, func(r row.Ref) bool {
 			return strings.HasPrefix(r.Key, in)
 		}),
-		p.each(ctx, "marks", marks, func(r row.Ref) bool { return strings.Contains(r.Key, "/"+in) }),
+		p.each(ctx, "marks", expiring(Marks), func(r row.Ref) bool {
+			_, of, _ := strings.Cut(r.Key, "/") // excluded/orders/cron/2026-03-03
+			return strings.HasPrefix(of, in)
+		}),
 		p.each(ctx, "notes", expiring(Notes), func(r row.Ref) bool {
 			return (r.Part == string(store.OutputNote) || r.Part == string(store.ProbeNote)) && strings.HasPrefix(r.Key, in)
 		}),
@@ -179,9 +182,6 @@ func (p *purge) events(ctx context.Context) error {
 		return true, err
 	})
 }
-
-// longMark is how long the marks live at least that Purge looks for.
-const longMark = 366 * 24 * time.Hour
 
 // each deletes the rows of a range that are wanted.
 func (p *purge) each(ctx context.Context, name string, r row.Range, wanted func(row.Ref) bool) error {

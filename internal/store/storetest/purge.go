@@ -95,6 +95,7 @@ func purgeDeletes(f *fixture) {
 	f.emit(newEvent(keyOf("orders", "2026-03-03"), "old", noon))
 	f.filled("orders")
 	f.filled("orders-2")
+	f.filled("cron") // the name of a schedule
 	all, other := f.of("orders"), f.of("orders-2")
 	early, err := f.s.Purge(f.ctx, "orders", false, late.Add(-1))
 	f.check(err)
@@ -108,6 +109,9 @@ func purgeDeletes(f *fixture) {
 	f.same("what it deleted and what it would have", did, would)
 	f.same("writes, runs and events", []int{did.Rows["writes"], did.Rows["runs"], did.Rows["events"]}, []int{150, 1, 1})
 	f.same("after", f.of("orders"), []string(nil))
+	f.same("tasks", did.Rows["tasks"], 1)
+	_, err = f.s.Purge(f.ctx, "cron", false, late)
+	f.check(err)
 	f.same("of another pipeline", f.of("orders-2"), other)
 	_, err = f.s.Purge(f.ctx, "orders", false, late)
 	f.wantErr("again", err, store.ErrNotFound)
