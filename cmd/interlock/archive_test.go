@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -120,7 +121,7 @@ func TestArchiveWithoutConnectionStringIsRefused(t *testing.T) {
 	}
 	file, _ := settings.Parse("interlock.yaml", []byte("listen: 127.0.0.1:0\n"+archiveConfig))
 	file.Data.Dir = t.TempDir()
-	_, err := newController(t.Context(), file, engine.Folders{}, surroundings{getenv: func(string) string { return "" }})
+	_, err := newController(t.Context(), file, engine.Folders{}, surroundings{logger: slog.New(slog.DiscardHandler), getenv: func(string) string { return "" }})
 	if err == nil || !strings.Contains(err.Error(), "TEST_ARCHIVE is not set") {
 		t.Errorf("got %v", err)
 	}
