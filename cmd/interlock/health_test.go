@@ -53,7 +53,10 @@ func (mute) Backlog(ctx context.Context, _ string) (int, time.Time, error) {
 func TestHealthDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mute{memory.New()}
+		loaded := make(chan struct{})
+		close(loaded)
 		c := &controller{
+			loaded: loaded,
 			engine: engine.New(engine.Options{Store: s, Logger: slog.New(slog.DiscardHandler)}), store: records{Store: s}, archive: &archiving{store: s}, catalog: catalog.New(s, nil),
 		}
 		h := c.health(t.Context())

@@ -168,6 +168,7 @@ func TestLoginThatFailsSaysWhy(t *testing.T) {
 		t.Errorf("an invalid code was redirected to %s", to)
 	}
 	got := b.must(0, "audit", "--action", "login", "--outcome", "refused", "--token", "root-0123456789abc").stdout
+	got = strings.Join(strings.Fields(got), " ") // columns are wrapped
 	for _, want := range []string{"eve@example.com", "auth.oidc.roles", "sent no authorization", "redeem the code"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the audit log does not contain %q: %s", want, got)

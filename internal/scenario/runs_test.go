@@ -61,7 +61,7 @@ var timed = map[string]bool{
 var instants = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|\b(\d+h)?(\d+m)?\d+(\.\d+)?(s|ms|m|h)\b`)
 
 // deployed matches the name of a file that became a row.
-var deployed = regexp.MustCompile(`\bpipeline/([a-z0-9._-]+)`)
+var deployed = regexp.MustCompile(`\b(?:pipeline|calendar|archetype|source)/([a-z0-9._-]+)`)
 
 func timeless(text string) string {
 	return deployed.ReplaceAllString(instants.ReplaceAllString(text, "…"), "$1.yaml")
