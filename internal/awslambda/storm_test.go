@@ -21,7 +21,8 @@ import (
 var storms = flag.Int("storms", 1, "how many mornings TestAStormLosesAndDoublesNothing plays")
 
 // storm decides what goes wrong: three calls in ten are throttled, one write in ten takes effect
-// without an answer, and each function is killed once, after one of its first table writes.
+// without an answer, and each function is killed once, after one of its first table writes; a
+// function that may only read, after its first call.
 type storm struct {
 	mu     sync.Mutex
 	dice   *rand.Rand
@@ -34,7 +35,7 @@ func (s *storm) table(operation string, n int) awslambdatest.Trouble {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	writes, f := operation == "TransactWriteItems" || operation == "UpdateItem" || operation == "PutItem", s.inside()
-	if left, mortal := s.before[f]; mortal && (writes || f == awslambda.AlertDispatcher) { // which only reads, for a log
+	if left, mortal := s.before[f]; mortal && (writes || f == awslambda.AlertDispatcher || f == awslambda.SLAMonitor) { // which may only read
 		if s.before[f]--; left == 0 {
 			delete(s.before, f)
 			s.did[string(f)]++
@@ -96,7 +97,7 @@ func TestAStormLosesAndDoublesNothing(t *testing.T) {
 			} {
 				s.before[f] = s.dice.IntN(2)
 			}
-			s.before[awslambda.AlertDispatcher] = 0 // it may read only once
+			s.before[awslambda.SLAMonitor], s.before[awslambda.AlertDispatcher] = 0, 0 // they may call only once
 			var local *awslambdatest.Local
 			o := awslambdatest.Options{Wrong: tolerated, Shuffle: eightfold, Tables: func(now func() time.Time) awslambdatest.Tables {
 				local = awslambdatest.NewLocal(t, environment, config, now)

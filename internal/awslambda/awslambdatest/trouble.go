@@ -112,8 +112,9 @@ func refusal(r *http.Request, status int, body string) *http.Response {
 	}
 }
 
-// Only returns the tables for a function whose role allows only one of them.
-func (l *Local) Only(table string) store.Store {
+// Only returns the tables for a function whose role allows only one of them, and of the events only its
+// partitions.
+func (l *Local) Only(table string, f awslambda.Function) store.Store {
 	c, role := l.config, &role{troubled: l.troubled}
 	for _, other := range dynamo.Tables() {
 		if other.Name != table {
@@ -122,7 +123,7 @@ func (l *Local) Only(table string) store.Store {
 	}
 	c.HTTPClient = role
 	if table == dynamo.Events {
-		c = WithRole(c, awslambda.EventSink)
+		c = WithRole(c, f)
 	}
 	return dynamo.New(c, l.environment, dynamo.Options{KeepEvents: keepEvents})
 }

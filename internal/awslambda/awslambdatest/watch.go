@@ -181,7 +181,7 @@ func (w *World) readEmitted() {
 func (w *World) dispatcher() *awslambda.Dispatcher {
 	logger := slog.New(slog.DiscardHandler)
 	return &awslambda.Dispatcher{
-		Notifier: notify.New(notify.Options{Store: w.only(dynamo.Events), Sinks: []sink.Sink{log.New(logger)}}), Now: w.Now, Logger: logger, Meter: w.meter,
+		Notifier: notify.New(notify.Options{Store: w.only(dynamo.Events, awslambda.AlertDispatcher), Sinks: []sink.Sink{log.New(logger)}}), Now: w.Now, Logger: logger, Meter: w.meter,
 	}
 }
 

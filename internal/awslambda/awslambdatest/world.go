@@ -145,7 +145,7 @@ func (w *World) build() {
 	w.sla = w.monitor()
 	w.watch = awslambda.NewWatch(&awslambda.Router{Relay: w.relay(awslambda.Watchdog), Streams: w.Streams(), Bus: bus})
 	w.steps = awslambda.NewHost(w.parts(awslambda.Orchestrator))
-	if log, is := w.only(dynamo.Events).(awslambda.EventLog); is {
+	if log, is := w.only(dynamo.Events, awslambda.EventSink).(awslambda.EventLog); is {
 		w.sink = &awslambda.Sink{Log: log}
 	}
 	w.alerts = w.dispatcher()
@@ -154,11 +154,11 @@ func (w *World) build() {
 }
 
 // only returns the store of a function that may use only one table.
-func (w *World) only(table string) store.Store {
+func (w *World) only(table string, f awslambda.Function) store.Store {
 	if tables, is := w.Tables.(interface {
-		Only(table string) store.Store
+		Only(table string, f awslambda.Function) store.Store
 	}); is {
-		return tables.Only(table)
+		return tables.Only(table, f)
 	}
 	return w.Store()
 }
@@ -175,7 +175,7 @@ func (w *World) parts(f awslambda.Function) awslambda.Parts {
 	p := awslambda.Parts{Settings: settings, Store: w.Store(), Catalog: catalog.New(w.Store(), all.Kinds()).On(pipeline.AWS, cmp.Or(w.o.FileLimit, settings.TimeLimit), settings.Offers()), Now: w.Now, Logger: logger}
 	p.Meter = w.meter
 	if f == awslambda.SLAMonitor {
-		p.Store = w.only(dynamo.Control)
+		p.Store = w.only(dynamo.Control, f)
 	}
 	if f == awslambda.Orchestrator || f == awslambda.SLAMonitor {
 		p.Narrow = awslambda.NewNarrow(p.Store)
