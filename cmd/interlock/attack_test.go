@@ -123,7 +123,7 @@ true`
 	if err := os.Chown(g.path("data"), -1, 65534); err != nil {
 		t.Fatal(err)
 	}
-	g.chmod(0o770, g.path("data")) // the files are closed, but whoever can write the directory replaces them
+	g.chmod(0o770, g.path("data")) // the files are closed, but a user who can write the directory can replace them
 	g.refuses("jobs.user: nobody can change", "data", "chmod go-w")
 	g.chmod(0o755, g.path("data"))
 	g.chmod(0o644, g.path("data/callback.key"))

@@ -98,7 +98,7 @@ func (h *hostile) files() {
 	g.write("pipelines/evil\x1b[31m\r\nforged\u202e.yaml", fmt.Sprintf("pipeline: {id: %s, owner: tests}\n%s: 1\n", text, text))
 }
 
-// send sends a JSON body and returns the answer, which is JSON whatever it says.
+// send sends a JSON body and returns the answer, which is always JSON.
 func (h *hostile) send(method, path, token string, body map[string]any) map[string]any {
 	t := h.ground.T
 	t.Helper()

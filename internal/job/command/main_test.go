@@ -128,7 +128,7 @@ func work(args []string) int {
 		case "stop-me":
 			syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 			args = args[1:]
-		case "stop-keeper": // again and again, whenever somebody resumes it
+		case "stop-keeper": // again each time it is resumed
 			note("pid " + strconv.Itoa(os.Getpid()))
 			for {
 				syscall.Kill(os.Getppid(), syscall.SIGSTOP)
