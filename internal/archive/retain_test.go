@@ -54,6 +54,11 @@ func TestNothingIsTrimmedBeforeItIsArchived(t *testing.T) {
 		t.Error("copied although Postgres is down")
 	}
 	before := w.count()
+	short := short
+	short.Runs = time.Hour
+	keep, err := a.Retain(context.Background(), short, long)
+	check(t, err)
+	same(t, "how long runs are kept while Postgres was never there", keep.Runs, time.Duration(0))
 	w.forget(a, long)
 	same(t, "while Postgres was never there", w.count(), before)
 	if b, err := a.Backlog(context.Background()); err != nil || b.Changes == 0 || b.Events == 0 || !b.Oldest.Equal(noon) {
@@ -67,6 +72,11 @@ func TestNothingIsTrimmedBeforeItIsArchived(t *testing.T) {
 	check(t, server.Pause("immediate"))
 	w.days(2, 1)
 	day3 := noon.AddDate(0, 0, 2)
+	keep, err = a.Retain(context.Background(), short, long)
+	check(t, err)
+	if keep.Runs < long.Sub(day3) {
+		t.Errorf("runs that are not archived are kept for %s", keep.Runs)
+	}
 	w.forget(a, long)
 	left := w.count()
 	if left.Events != 6 || left.Log < 4 || left.Readings < 6 {

@@ -41,15 +41,15 @@ func (a *Archiver) Backlog(ctx context.Context) (Backlog, error) {
 const slack = time.Hour
 
 // Retain returns keep, extended for data that is not archived yet. Events need no extension: the
-// archive's cursor protects them. Readings and job logs are kept from the oldest entry of the
-// backlog on, and job logs also since the last sweep. If Postgres has not answered since the
-// process started, both are kept forever.
+// archive's cursor protects them. Readings, runs and job logs are kept from the oldest entry of the
+// backlog on, and runs and job logs also since the last sweep. If Postgres has not answered since the
+// process started, all three are kept forever.
 func (a *Archiver) Retain(ctx context.Context, keep store.Retention, now time.Time) (store.Retention, error) {
 	a.mu.Lock()
 	c := a.covered
 	a.mu.Unlock()
 	if !c.filled {
-		keep.History, keep.JobLog = 0, 0
+		keep.History, keep.JobLog, keep.Runs = 0, 0, 0
 		return keep, nil
 	}
 	b, err := a.Backlog(ctx)
@@ -59,8 +59,10 @@ func (a *Archiver) Retain(ctx context.Context, keep store.Retention, now time.Ti
 	if !b.Oldest.IsZero() {
 		keep.History = longer(keep.History, now.Sub(b.Oldest)+slack)
 		keep.JobLog = longer(keep.JobLog, now.Sub(b.Oldest)+slack)
+		keep.Runs = longer(keep.Runs, now.Sub(b.Oldest)+slack)
 	}
 	keep.JobLog = longer(keep.JobLog, now.Sub(c.swept)+slack)
+	keep.Runs = longer(keep.Runs, now.Sub(c.swept)+slack)
 	return keep, nil
 }
 

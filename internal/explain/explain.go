@@ -200,6 +200,7 @@ type builder struct {
 
 	pushable  []pushable // in the order of the hints
 	triggered bool       // only a manual trigger opens the run
+	marked    bool       // the period has an ExcludedMark
 	depth     *int       // how many upstream runs have been explained; nil before the first
 }
 

@@ -28,6 +28,10 @@ func (b *builder) never(ctx context.Context) error {
 		b.sum("other-schedule", "there is no such run: runs of %s have schedule %s, not %s", b.key.Pipeline, b.def.Opens, b.key.Schedule)
 		return nil
 	}
+	var err error
+	if b.marked, err = store.IsMarked(ctx, b.Store, store.ExcludedMark(b.key)); err != nil {
+		return err
+	}
 	if why := b.excluded(); why != "" {
 		b.sum("excluded", "the calendar excludes this period: %s", why)
 		b.because("excluded", "only a forced trigger opens it")
@@ -97,7 +101,8 @@ func (b *builder) gone() {
 	}
 }
 
-// excluded returns why the calendar excludes the period, now or when it was due.
+// excluded returns why nothing opens the period by itself: the calendar excludes it, now or when it
+// was due, or retention deleted its run.
 func (b *builder) excluded() string {
 	if why := b.def.Schedule.Excluded(b.key.Period); why != "" {
 		return why
@@ -106,6 +111,9 @@ func (b *builder) excluded() string {
 		if x, ok := e.Detail.Extra.(event.Exclusion); ok {
 			return x.Rule + ", when it was due"
 		}
+	}
+	if b.marked { // and the event is no longer stored
+		return store.WhyExcluded
 	}
 	return ""
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/schedule"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -104,7 +103,7 @@ func (t *fires) from() time.Time {
 func (t *fires) markHandled(ctx context.Context) error {
 	keys, marks := make([]run.Key, len(t.due)), make([]string, len(t.due))
 	for i, d := range t.due {
-		keys[i], marks[i] = d.key, slamonitor.ExcludedMark(d.key)
+		keys[i], marks[i] = d.key, store.ExcludedMark(d.key)
 	}
 	there, err := t.handler.rows(ctx, t.entry, keys)
 	if err != nil {
@@ -116,7 +115,7 @@ func (t *fires) markHandled(ctx context.Context) error {
 	}
 	for i := range t.due {
 		d := &t.due[i]
-		if there[d.key].Status != "" || excluded[slamonitor.ExcludedMark(d.key)] {
+		if there[d.key].Status != "" || excluded[store.ExcludedMark(d.key)] {
 			d.fate = settled
 		}
 	}

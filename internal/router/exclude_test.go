@@ -7,6 +7,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 const weekdays = `
@@ -38,6 +39,31 @@ job: {type: command, config: {command: "true"}}
 	w.expect("weekdays/stream/2026-03-07", "none")
 	w.Write("weekdays", "arrival#2026-03-08", "n=2") // never suppressed, so nothing revives it either
 	w.expect("weekdays/stream/2026-03-08", "RUNNING 1")
+}
+
+func TestLateWriteDoesNotOpenAPeriodWhoseRunWasDeleted(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: orders, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}}
+`)
+	for _, date := range []string{"2026-03-02", "2026-03-03"} {
+		w.Write("orders", "arrival#"+date, "n=1")
+		w.succeed("orders/stream/" + date)
+		w.expect("orders/stream/"+date, "COMPLETED 1")
+	}
+	w.sleep(102 * 24 * time.Hour)
+	if n, err := w.Store.Trim(t.Context(), store.Retention{Runs: 100 * 24 * time.Hour}, w.Now()); n == 0 || err != nil {
+		t.Fatalf("deleted %d rows, %v", n, err)
+	}
+	w.expect("orders/stream/2026-03-02", "none")
+	w.Write("orders", "arrival#2026-03-02", "n=2")
+	w.expect("orders/stream/2026-03-02", "none")
+	w.Write("orders", "arrival#2026-03-01", "n=1") // it never had a run
+	w.expect("orders/stream/2026-03-01", "RUNNING 1")
+	if n := w.count(event.PipelineExcluded); n != 0 {
+		t.Errorf("%d events say that the calendar excluded it", n)
+	}
 }
 
 func TestCalendarEditedInADowntimeRevivesNoFire(t *testing.T) {

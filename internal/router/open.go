@@ -11,7 +11,6 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -179,30 +178,28 @@ func (op *opener) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o 
 	})
 }
 
-// barred returns why the calendar excludes a period now, or did when it was due; "" if neither.
+// barred returns why nothing opens a period by itself: the calendar excludes it now, or a mark keeps
+// it closed; "" if neither.
 func (c *core) barred(ctx context.Context, e *catalog.Entry, key run.Key) (string, error) {
 	why := e.Schedule.Excluded(key.Period)
 	if why != "" {
 		return why, nil
 	}
-	recorded, err := store.IsMarked(ctx, c.store, slamonitor.ExcludedMark(key))
+	recorded, err := store.IsMarked(ctx, c.store, store.ExcludedMark(key))
 	if recorded {
-		why = "excluded when it was due"
+		why = store.WhyExcluded
 	}
 	return why, err
 }
 
-// excludedLife is how long it is remembered that the calendar excluded a period when it was due.
-const excludedLife = 10 * 366 * 24 * time.Hour
-
 // exclude records once that the calendar suppressed a period.
 func (c *core) exclude(ctx context.Context, key run.Key, why string, now time.Time) error {
-	_, err := store.EmitOnce(ctx, c.store, slamonitor.ExcludedMark(key), now.Add(excludedLife), excluded(key, why, now), now)
+	_, err := store.EmitOnce(ctx, c.store, store.ExcludedMark(key), now.Add(store.ExcludedLife), excluded(key, why, now), now)
 	return err
 }
 
 func suppress(b *store.Batch, key run.Key, why string, now time.Time) {
-	b.SetMark(slamonitor.ExcludedMark(key), now.Add(excludedLife))
+	b.SetMark(store.ExcludedMark(key), now.Add(store.ExcludedLife))
 	b.Emit(excluded(key, why, now))
 }
 

@@ -63,6 +63,6 @@ func (r *Redis) checkUnused() []document.Finding {
 	return slices.Concat(
 		unused(r.EventStreamMax != usual.EventStreamMax, "eventStreamMax", "retention.events says how long events are kept"),
 		unused(r.RetentionTTL != usual.RetentionTTL, "retentionTTL", "retention says how long history is kept"),
-		unused(r.RunIndexLimit != usual.RunIndexLimit, "runIndexLimit", "all runs are kept"),
+		unused(r.RunIndexLimit != usual.RunIndexLimit, "runIndexLimit", "retention.runs says how long runs are kept"),
 	)
 }

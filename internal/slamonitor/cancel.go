@@ -94,14 +94,9 @@ func (m *Monitor) CancelFor(ctx context.Context, key run.Key, reason string, now
 	})
 }
 
-// ExcludedMark is the mark that the calendar suppressed a period when it was due; package router
-// sets it. It never expires: a later edit of the calendar brings back neither the period nor its
-// deadline.
-func ExcludedMark(key run.Key) string { return "excluded/" + key.String() }
-
-// suppressed reports whether the calendar suppressed a period when it was due.
+// suppressed reports whether a period stays closed: see store.ExcludedMark.
 func (m *Monitor) suppressed(ctx context.Context, key run.Key) (bool, error) {
-	return store.IsMarked(ctx, m.store, ExcludedMark(key))
+	return store.IsMarked(ctx, m.store, store.ExcludedMark(key))
 }
 
 // bringBack rearms cancelled deadlines whose reason for cancellation is gone, with their original

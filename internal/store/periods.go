@@ -4,7 +4,20 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/run"
 )
+
+// ExcludedMark is the mark that keeps a period closed: nothing but a forced request opens it, and no
+// deadline is armed for it. The router sets it when the calendar excludes a period that is due, so
+// that a later edit brings back neither the period nor its deadline; Trim sets it when it deletes a
+// run, so that a late write does not open the period again.
+func ExcludedMark(key run.Key) string { return "excluded/" + key.String() }
+
+// ExcludedLife is how long an ExcludedMark is kept.
+const ExcludedLife = 10 * 366 * 24 * time.Hour
+
+// WhyExcluded says what an ExcludedMark means. What set it is not recorded in it.
+const WhyExcluded = "excluded when it was due, or its run was deleted by retention.runs"
 
 // Periods is a set of periods that quickly answers whether a period overlaps one of them. Trim uses
 // it for the periods of open runs.

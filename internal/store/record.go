@@ -309,6 +309,7 @@ const (
 	FileNote     NoteKind = "file"     // the last good version of a calendar, archetype or source file
 	IdentityNote NoteKind = "store"    // the store's own name
 	PresenceNote NoteKind = "presence" // when some replica could accept heartbeats
+	FitNote      NoteKind = "fit"      // how many bytes of events and writes were stored when
 	AuditNote    NoteKind = "audit"    // a day of the audit record; its entries are of the kind audit/DAY
 )
 

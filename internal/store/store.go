@@ -282,12 +282,21 @@ type Keeper interface {
 	//   - job log entries and rerun requests, by At, of runs that are not open, and those runs' snapshots to which the
 	//     run does not refer.
 	//   - changes that every group has passed, if there is a group.
+	//   - runs that have ended, by AgesFrom with their UpdatedAt, with their deadlines, post-run state and snapshots; a
+	//     run and these count as one row. It sets the ExcludedMark of each. It never deletes a pipeline's run of the
+	//     latest period, one that may still have a job or has an armed deadline, or one whose period equals, contains or
+	//     lies within the period of an open run or dry run of any pipeline.
 	//   - dry runs that ended and have not changed for DryRunLife, marks and notes whose Until has passed, and records of
 	//     batches older than CommitLife.
 	//
-	// Everything else stays: runs with their counters, deadlines, post-run state, pipelines, config
-	// versions, tasks, cursors, dead letters.
+	// Everything else stays: open runs, pipelines, config versions, tasks, cursors, dead letters.
 	Trim(ctx context.Context, keep Retention, now time.Time) (int, error)
+	// Fit returns keep with Events and History shortened, but never below LeastFit, so that after a
+	// Trim the events and writes that are stored, apart from those that Trim keeps whatever their age,
+	// do not exceed EventsBytes and HistoryBytes. Each counts its JSON and RowBytes. Fit counts what was
+	// stored since the last call, of any process. It is precise to a hundredth of a limit, and passes
+	// over what was stored with an instant before the last call.
+	Fit(ctx context.Context, keep Retention, now time.Time) (Retention, error)
 	// Purge deletes everything that is stored about a pipeline that was removed at least PurgeAfter
 	// ago: runs with their logs, deadlines, snapshots and marks, readings with their history, events
 	// that every cursor has passed, versions of its file, and its row. AUDIT events and dead letters
@@ -304,6 +313,11 @@ type Keeper interface {
 // Retention is how long history is kept; 0 means forever.
 type Retention struct {
 	Events, History, JobLog time.Duration
+	// Runs is how long ended runs are kept. It must be longer than a quarter, for whose runs another
+	// pipeline may wait, and not shorter than the three others.
+	Runs time.Duration
+	// EventsBytes and HistoryBytes are the limits of Fit; 0 means no limit. Trim ignores them.
+	EventsBytes, HistoryBytes int64
 }
 
 // Purged is what Purge deleted, or why it deleted nothing.
@@ -319,6 +333,8 @@ type Purged struct {
 const (
 	MaxTrim    = 500                // maximum rows per Trim
 	DryRunLife = 7 * 24 * time.Hour // how long an ended dry run is kept
+	LeastFit   = 5 * time.Minute    // how long Fit keeps everything, at least
+	RowBytes   = 256                // what an event or a write counts besides its JSON
 	CommitLife = time.Hour          // how long a repeated Batch is recognised, at least
 	PurgeAfter = 2 * CommitLife     // how long a pipeline must be removed: its last batches may be repeated until then
 )

@@ -9,7 +9,6 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -44,7 +43,7 @@ func (w *Watchdog) unarmed(ctx context.Context, e *catalog.Entry, p pass) (bool,
 	if len(page.Items) > 0 {
 		return false, nil
 	}
-	excluded, err := store.IsMarked(ctx, w.Store, slamonitor.ExcludedMark(next))
+	excluded, err := store.IsMarked(ctx, w.Store, store.ExcludedMark(next))
 	return !excluded, err
 }
 

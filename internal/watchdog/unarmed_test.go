@@ -7,7 +7,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -17,7 +16,7 @@ func TestSuppressedPeriodNeedsNoDeadline(t *testing.T) {
 	w := newWorld(t, landed+"sla: {deadline: \"10:00\"}\n")
 	next := run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(t, "2026-03-04")}
 	b := store.Batch{ID: "suppress it", Finished: []string{"arm/orders"}}
-	b.SetMark(slamonitor.ExcludedMark(next), time.Time{})
+	b.SetMark(store.ExcludedMark(next), time.Time{})
 	if err := w.store.Commit(ctx, b, eight); err != nil {
 		t.Fatal(err)
 	}

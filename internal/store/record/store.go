@@ -4,8 +4,9 @@
 //
 // key.go defines the row keys, codec.go the encoding. commit.go turns a Batch into one transaction;
 // put.go, produced.go and reading.go store and read readings; task.go stores tasks with their
-// leases and claim.go leases them; list.go, event.go and overview.go list records; trim.go and
-// history.go apply retention, and purge.go deletes a removed pipeline.
+// leases and claim.go leases them; list.go, event.go and overview.go list records; trim.go,
+// history.go and oldrun.go apply retention, which fit.go shortens to limits of bytes, and purge.go
+// deletes a removed pipeline.
 package record
 
 import (
@@ -44,6 +45,7 @@ type Store struct {
 	claims  chan struct{} // serialises Claim: holds one value during a call
 
 	unanswered unanswered
+	oldRuns    oldRuns
 }
 
 // New returns a store on an engine. Closing it closes the engine.

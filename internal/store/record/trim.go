@@ -35,7 +35,7 @@ type trim struct {
 // rows.
 func (s *Store) Trim(ctx context.Context, keep store.Retention, now time.Time) (int, error) {
 	t := &trim{Store: s, keep: keep, now: now, left: store.MaxTrim}
-	for _, forget := range []func(context.Context) error{t.engines, t.events, t.logs, t.expired, t.writes} {
+	for _, forget := range []func(context.Context) error{t.engines, t.events, t.logs, t.expired, t.writes, t.runs} {
 		if t.left == 0 {
 			break
 		}
