@@ -21,6 +21,7 @@ import (
 	"github.com/interlock-go/interlock/internal/metrics"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/presence"
+	"github.com/interlock-go/interlock/internal/settings"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
@@ -46,9 +47,16 @@ type trimmer interface {
 	Trim(ctx context.Context, keep store.Retention, now time.Time) (int, error)
 }
 
+func retentionOf(r settings.Retention) store.Retention {
+	return store.Retention{
+		Events: r.Events.D(), History: r.History.D(), JobLog: r.JobLog.D(), Runs: r.Runs.D(),
+		EventsBytes: int64(r.EventsBytes), HistoryBytes: int64(r.HistoryBytes),
+	}
+}
+
 // ticks returns the controller's periodic tasks.
 func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *metrics.Observer) []engine.Tick {
-	retention := store.Retention{Events: c.file.Retention.Events.D(), History: c.file.Retention.History.D(), JobLog: c.file.Retention.JobLog.D()}
+	retention := retentionOf(c.file.Retention)
 	beat := heartbeat{url: c.file.Watchdog.HeartbeatURL, client: j.guard.Client(10 * time.Second)}
 	return append(append(c.archive.ticks(), c.storeTick()...), []engine.Tick{
 		{Name: "presence", Every: presence.Interval, Now: true, Do: presence.New(c.store).Attend},
@@ -64,8 +72,11 @@ func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *metrics.Observer)
 			return beat.send(ctx)
 		}},
 		{Name: "retention", Every: time.Minute, One: true, Do: func(ctx context.Context, now time.Time) error {
-			keep, err := c.archive.retain(ctx, retention, now)
+			keep, err := c.store.Fit(ctx, retention, now)
 			if err != nil {
+				return err
+			}
+			if keep, err = c.archive.retain(ctx, keep, now); err != nil {
 				return err
 			}
 			return trimAll(ctx, c.store, keep, now)

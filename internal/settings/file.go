@@ -241,6 +241,10 @@ type Retention struct {
 	History document.Duration `yaml:"history" default:"30d" min:"5m" doc:"How long the history of readings is kept."`
 	JobLog  document.Duration `yaml:"jobLog" default:"30d" min:"5m" doc:"How long job logs and output are kept."`
 	Audit   document.Duration `yaml:"audit" default:"365d" min:"1d" doc:"How long audit entries are kept. A change applies to new entries only."`
+	Runs    document.Duration `yaml:"runs" default:"0s" doc:"How long ended runs are kept, at least 100d; 0s means forever."`
+
+	EventsBytes  document.Size `yaml:"eventsBytes" default:"0" doc:"Size of the stored events beyond which the oldest are deleted early, at least 1MiB; 0 is no limit."`
+	HistoryBytes document.Size `yaml:"historyBytes" default:"0" doc:"Size of the history of readings beyond which the oldest are deleted early, at least 1MiB; 0 is no limit."`
 }
 
 // Data is the data directory: either a path, or a mapping of path and reserve.

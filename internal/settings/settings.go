@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -165,7 +166,26 @@ func (f *File) check(storeSet bool) []document.Finding {
 		document.Each("egress.allow", f.Egress.Allow, checkEgress),
 		section("redis", f.Redis, func(r *Redis) []document.Finding { return r.check(storeSet) }),
 		document.When(f.Archiver != nil && f.Archiver.DSN != "", document.Finding{Path: "archiver.dsn", Severity: document.Warning, Message: "contains a password; put it into an environment variable and name the variable in archive.dsnEnv"}),
+		document.Under("retention", f.Retention.check()),
 		f.Alerts.check(),
+	)
+}
+
+// leastRuns is longer than a quarter: a quarterly pipeline may wait for the runs of all its days.
+const leastRuns = 100 * 24 * time.Hour
+
+// leastBytes is the smallest limit of bytes that is not a mistake in its unit.
+const leastBytes = 1 << 20
+
+func (r Retention) check() []document.Finding {
+	others := max(r.Events, r.History, r.JobLog)
+	small := func(path string, s document.Size) []document.Finding {
+		return document.When(s > 0 && s < leastBytes, document.Finding{Path: path, Message: fmt.Sprintf("must be at least 1MiB, or 0 for no limit, found %s", s)})
+	}
+	return slices.Concat(
+		document.When(r.Runs > 0 && r.Runs.D() < leastRuns, document.Finding{Path: "runs", Message: "must be at least 100d, because a quarterly pipeline may wait for the runs of all its days; 0s keeps them forever"}),
+		document.When(r.Runs > 0 && r.Runs < others, document.Finding{Path: "runs", Message: "must not be shorter than events, history and jobLog, which are about runs"}),
+		small("eventsBytes", r.EventsBytes), small("historyBytes", r.HistoryBytes),
 	)
 }
 

@@ -58,6 +58,28 @@ func TestFileThatSaysNothingIsTheDefaults(t *testing.T) {
 	}
 }
 
+func TestRetentionThatContradictsItselfIsRejected(t *testing.T) {
+	for src, want := range map[string]string{
+		"retention: {runs: 99d}":                "at least 100d",
+		"retention: {runs: 200d, events: 365d}": "not be shorter than events",
+		"retention: {historyBytes: 64KiB}":      "at least 1MiB",
+		"retention: {eventsBytes: 1KiB}":        "at least 1MiB",
+		"retention: {bytes: 1GiB}":              "unknown key",
+	} {
+		_, problems := settings.Parse("interlock.yaml", []byte(src+"\n"))
+		if len(problems) != 1 || problems[0].Severity != document.Error || !strings.Contains(problems[0].Message, want) {
+			t.Errorf("%s: got %v, want one error with %q", src, problems, want)
+		}
+	}
+	r := parse(t, "retention: {runs: 100d, eventsBytes: 1MiB, historyBytes: 2GiB}\n").Retention
+	if r.Runs.D() != 100*24*time.Hour || r.EventsBytes != 1<<20 || r.HistoryBytes != 2<<30 {
+		t.Errorf("got %+v", r)
+	}
+	if r := parse(t, "retention: {runs: 0s}\n").Retention; r.Runs != 0 {
+		t.Errorf("got %+v", r)
+	}
+}
+
 func TestOlderRedisAndArchiverBlocksLoad(t *testing.T) {
 	f, problems := settings.Parse("interlock.yaml", []byte(read(t, "testdata/older.yaml")))
 	if f.Store != "redis://localhost:6379/0" || f.Archiver == nil || f.Archive.Interval.D() != 5*time.Minute {
