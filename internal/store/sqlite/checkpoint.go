@@ -17,18 +17,31 @@ const checkpointPages = 8000
 // goroutine. SQLite would do it at the end of a commit, which would then take a hundred times as
 // long as others.
 //
-// The log restarts with the first commit after it was completely copied, so that it does not grow.
-// A checkpoint does not copy what is committed during it; the writer copies that small rest.
+// The log restarts with the first commit after it was completely copied, unless a read that began
+// before still uses it. A checkpoint does not copy what is committed during it; the writer copies that
+// small rest.
+//
+// Two things keep the log bounded, whatever the load. The writer waits for a checkpoint that runs
+// while as many pages were written as started it. And where reads follow one another without a gap,
+// none of the writer's chances to restart the log may fall into one: with twice as many pages in the
+// log, the writer waits for the running reads, and copies the rest while no other begins. So the log
+// has at most logLimit times the pages that start a checkpoint, and the largest commit. Only a backup,
+// the check after the start and other processes may read longer, and let it grow meanwhile.
 type checkpointer struct {
-	conn  *conn
-	after int // pages
-	pages int // written since the last checkpoint
-	wake  chan struct{}
-	done  chan struct{}
-	ended chan struct{}
+	conn    *conn
+	readers *pool
+	after   int  // pages
+	pages   int  // written since the last checkpoint ended
+	running bool // a checkpoint runs
+	wake    chan struct{}
+	done    chan struct{}
+	ended   chan struct{}
 }
 
-func newCheckpointer(ctx context.Context, path string, after int) (*checkpointer, error) {
+// logLimit is how large the log may get, in multiples of the pages that start a checkpoint.
+const logLimit = 4
+
+func newCheckpointer(ctx context.Context, path string, after int, readers *pool) (*checkpointer, error) {
 	c, err := connect(path, "rw")
 	if err != nil {
 		return nil, err
@@ -37,7 +50,7 @@ func newCheckpointer(ctx context.Context, path string, after int) (*checkpointer
 		return nil, errors.Join(err, c.close())
 	}
 	return &checkpointer{
-		conn: c, after: cmp.Or(after, checkpointPages),
+		conn: c, readers: readers, after: cmp.Or(after, checkpointPages),
 		wake: make(chan struct{}, 1), done: make(chan struct{}, 1), ended: make(chan struct{}),
 	}, nil
 }
@@ -46,29 +59,51 @@ func newCheckpointer(ctx context.Context, path string, after int) (*checkpointer
 func (k *checkpointer) loop() {
 	defer close(k.ended)
 	for range k.wake {
-		checkpoint(k.conn)
-		checkpoint(k.conn) // copies commits made during the first, to leave less for the writer
+		_ = checkpoint(k.conn)
+		_ = checkpoint(k.conn) // copies commits made during the first, to leave less for the writer
 		k.done <- struct{}{}
 	}
 }
 
-// checkpoint copies what it can without blocking. It ignores errors: the log stays as it is and is
-// copied the next time, and a commit reports a full disk.
-func checkpoint(c *conn) { _ = c.exec("PRAGMA wal_checkpoint(PASSIVE)") }
+// checkpoint copies what it can without blocking, and returns how many pages the log has. It ignores
+// errors: the log stays as it is and is copied the next time, and a commit reports a full disk.
+func checkpoint(c *conn) (pages int) {
+	_ = c.query("PRAGMA wal_checkpoint(PASSIVE)", func(v values) error {
+		pages = int(v.int(1))
+		return nil
+	})
+	return pages
+}
 
 // committed is called by the writer after each commit. It starts a checkpoint when one is due.
 func (k *checkpointer) committed(w *conn) {
-	select {
-	case <-k.done:
-		checkpoint(w)
-		k.pages = 0
-	default:
-	}
-	before := k.pages
 	k.pages += written(w)
-	if before < k.after && k.pages >= k.after {
+	switch {
+	case !k.running && k.pages >= k.after:
+		k.running = true
+		k.pages = 0
 		k.wake <- struct{}{} // never blocks: at most one wake-up is pending
+	case k.running && k.pages >= k.after:
+		<-k.done
+		k.copied(w)
+	case k.running:
+		select {
+		case <-k.done:
+			k.copied(w)
+		default:
+		}
 	}
+}
+
+// copied copies the rest after a checkpoint.
+func (k *checkpointer) copied(w *conn) {
+	k.running, k.pages = false, 0
+	if checkpoint(w) < logLimit/2*k.after {
+		return
+	}
+	k.readers.pausing.Lock()
+	defer k.readers.pausing.Unlock()
+	_ = checkpoint(w)
 }
 
 // written returns how many pages a connection has written since the last call.

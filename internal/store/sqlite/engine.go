@@ -164,7 +164,7 @@ func open(ctx context.Context, path string, o Options) (_ *Engine, err error) {
 	if e.files, err = statFiles(path); err != nil {
 		return nil, err
 	}
-	e.checkpointer, err = newCheckpointer(ctx, path, o.checkpointAfter)
+	e.checkpointer, err = newCheckpointer(ctx, path, o.checkpointAfter, e.readers)
 	return e, err
 }
 

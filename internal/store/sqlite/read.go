@@ -17,6 +17,8 @@ type pool struct {
 	path string
 	free chan struct{} // one per caller that may start
 
+	pausing sync.RWMutex // read-locked during each read; see checkpointer
+
 	mu   sync.Mutex
 	idle []*conn
 }
@@ -89,6 +91,8 @@ func (e *Engine) read(ctx context.Context, f func(*conn) error) error {
 		return err
 	}
 	defer e.readers.giveBack(c)
+	e.readers.pausing.RLock()
+	defer e.readers.pausing.RUnlock()
 	err = f(c)
 	e.condition.recordDamage(err)
 	return err
