@@ -67,7 +67,8 @@ func newCheck(a *app) *cobra.Command {
 		for _, one := range found {
 			fmt.Fprintln(a.stdout, one)
 		}
-		return fmt.Errorf("the store in %s is damaged; stop the server, and use interlock restore FILE with a backup, or interlock repair, which saves what can still be read", data)
+		fmt.Fprintf(a.stderr, "the store in %s is damaged; stop the server, and use interlock restore FILE with a backup, or interlock repair, which saves what can still be read\n", data)
+		return errNo
 	}
 	return cmd
 }

@@ -34,6 +34,9 @@ func quickCheck(ctx context.Context, c *conn) (found []string, err error) {
 	}
 	for _, table := range tables {
 		rows, err := c.texts(ctx, fmt.Sprintf("PRAGMA quick_check(%q)", table))
+		if isDamage(err) { // so much that the check itself cannot go on
+			rows, err = []string{store.FaultOf(err).Err.Error()}, nil
+		}
 		if err != nil {
 			return nil, err
 		}
