@@ -72,6 +72,7 @@ func spendRun(t testing.TB, tables **awslambdatest.Local, o awslambdatest.Option
 	w.jobs.takes = 10 * time.Minute
 	earlier(t, w.Store(), 20, w.jobs.takes)
 	w.at("05:50")
+	(*tables).Measure()
 	before := used(w, *tables)
 	w.at("06:40")
 	if ended := w.Ended(); len(ended) != 1 {

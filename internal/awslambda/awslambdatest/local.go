@@ -55,7 +55,7 @@ type stream struct{ table, arn, shard, iterator, last string }
 // NewLocal creates the empty tables of an environment.
 func NewLocal(t testing.TB, environment string, c aws.Config, now func() time.Time) *Local {
 	t.Helper()
-	calls, units := &counting{n: map[string]int{}}, &metered{}
+	calls, units := &counting{n: map[string]int{}}, &metered{client: dynamodb.NewFromConfig(c)}
 	own, functions := c, &troubled{calls: calls}
 	own.HTTPClient, own.Retryer, c.HTTPClient = calls, nil, functions
 	c.APIOptions = append(slices.Clone(c.APIOptions), units.add)
