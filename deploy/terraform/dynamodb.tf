@@ -23,6 +23,16 @@ resource "aws_dynamodb_table" "control" {
   }
 
   attribute {
+    name = "ordered"
+    type = "S"
+  }
+
+  attribute {
+    name = "unfinished"
+    type = "S"
+  }
+
+  attribute {
     name = "place"
     type = "S"
   }
@@ -54,13 +64,13 @@ resource "aws_dynamodb_table" "control" {
 
   local_secondary_index {
     name            = "ordered"
-    range_key       = "place"
+    range_key       = "ordered"
     projection_type = "KEYS_ONLY"
   }
 
   local_secondary_index {
     name            = "unfinished"
-    range_key       = "pendingPlace"
+    range_key       = "unfinished"
     projection_type = "KEYS_ONLY"
   }
 

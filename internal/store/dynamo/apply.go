@@ -147,9 +147,10 @@ func (p *plan) op(i int, op row.Op) {
 	p.add(i, p.tables.item(do, addressOf(op.Row.Ref), r, on))
 }
 
-// places are the attributes of a row's place in each index.
-var places = [row.Indexes]struct{ list, key string }{
-	row.Ordered: {"list", "place"}, row.Pending: {"pending", "pendingPlace"}, row.Aging: {"aging", "agedAt"},
+// places are the attributes of a row's place in each index, over all partitions and in its own. Only rows
+// that are read by their partition have the latter: an entry of a local index costs four units to move.
+var places = [row.Indexes]struct{ list, key, own string }{
+	row.Ordered: {"list", "place", "ordered"}, row.Pending: {"pending", "pendingPlace", "unfinished"}, row.Aging: {list: "aging", key: "agedAt"},
 }
 
 // rowOf returns the row that an op puts. A change is an attribute of its row, so that the stream
@@ -160,8 +161,12 @@ func rowOf(op row.Op) Row {
 	r.set("tag", op.Row.Tag)
 	for i, p := range op.Row.Places {
 		if p.List != "" {
-			list := listOf(op.Row.Kind, p.List)
-			r[places[i].list], r[places[i].key] = text(list), text(cut(join(list, p.Key)))
+			list, own := listOf(op.Row.Kind, p.List), places[i].own
+			key := text(cut(join(list, p.Key)))
+			r[places[i].list], r[places[i].key] = text(list), key
+			if op.Row.Part != "" && own != "" {
+				r[own] = key
+			}
 		}
 	}
 	if !op.Row.Expires.IsZero() {

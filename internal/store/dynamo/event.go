@@ -153,7 +153,7 @@ func (t *tables) positions(ctx context.Context, n int) (int64, error) {
 func (t *tables) eventItems(e row.Event, position string) []types.TransactWriteItem {
 	at := eventAt(e)
 	entry := func() Row {
-		r := Row{"position": text(position), "agedAt": text(join(eventList, store.Nanos(e.At), position))}
+		r := Row{"agedAt": text(join(eventList, store.Nanos(e.At), position))}
 		r.pack("json", e.Body)
 		r.set("eventType", e.Type)
 		if t.keepEvents > 0 {
@@ -162,9 +162,9 @@ func (t *tables) eventItems(e row.Event, position string) []types.TransactWriteI
 		return r
 	}
 	own, log := entry(), entry()
-	own["timestamp"], own["aging"] = number(e.At.UnixMilli()), text(eventList)
+	own["timestamp"], own["aging"], own["position"] = number(e.At.UnixMilli()), text(eventList), text(position)
 	log["of"], log["entry"] = text(at.pk), text(at.sk)
-	id := Row{"position": text(position)}
+	id := Row{"entry": text(position)}
 	if t.keepEvents > 0 {
 		id[TTL] = log[TTL]
 	}
@@ -174,15 +174,15 @@ func (t *tables) eventItems(e row.Event, position string) []types.TransactWriteI
 	}
 }
 
-// event returns the log entry in a row, either of its partition or of the log of all.
+// event returns the log entry in a row, either of its partition or of the log of all, which is in the
+// order of its keys and in no local index.
 func (r Row) event() (row.Row, error) {
-	position := r.text("position")
+	pk, position := r.text("PK"), r.text("position")
+	if of := r.text("of"); of != "" {
+		pk, position = of, r.text("SK")
+	}
 	if position == "" {
 		return row.Row{}, nil
-	}
-	pk := r.text("of")
-	if pk == "" {
-		pk = r.text("PK")
 	}
 	body, err := r.unpack("json")
 	list := string(row.Events)

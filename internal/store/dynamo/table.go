@@ -32,8 +32,8 @@ type Index struct {
 
 // The indexes. docs/DYNAMODB.md explains their use.
 var (
-	ordered    = Index{Name: "ordered", Hash: "PK", Range: "place", Local: true}
-	unfinished = Index{Name: "unfinished", Hash: "PK", Range: "pendingPlace", Local: true}
+	ordered    = Index{Name: "ordered", Hash: "PK", Range: "ordered", Local: true}
+	unfinished = Index{Name: "unfinished", Hash: "PK", Range: "unfinished", Local: true}
 	listed     = Index{Name: "listed", Hash: "list", Range: "place"}
 	pending    = Index{Name: "pending", Hash: "pending", Range: "pendingPlace"}
 	aging      = Index{Name: "aging", Hash: "aging", Range: "agedAt"}
