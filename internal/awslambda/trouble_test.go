@@ -35,7 +35,7 @@ func TestTableFaultsChangeNoEvents(t *testing.T) {
 		t.Skip("plays a morning four times")
 	}
 	reads, batches := []string{"GetItem", "Query", "BatchGetItem"}, []string{"BatchGetItem", "TransactWriteItems"}
-	writes := []string{"UpdateItem", "TransactWriteItems"}
+	writes := []string{"PutItem", "UpdateItem", "TransactWriteItems"}
 	want := calm(t)
 	type fault struct {
 		trouble awslambdatest.Trouble
@@ -102,6 +102,43 @@ func firstThree(of string, trouble awslambdatest.Trouble) awslambdatest.Fault {
 			return trouble
 		}
 		return awslambdatest.NoTrouble
+	}
+}
+
+func TestLeaseIsHeldWhateverTroubleItsWriteHas(t *testing.T) {
+	for name, c := range map[string]struct {
+		retryer func() aws.Retryer
+		trouble awslambdatest.Trouble
+		want    int
+	}{
+		"throttled":                    {once, awslambdatest.Throttled, 1},
+		"its answer lost, sent again":  {atOnce, awslambdatest.Lost, 1},
+		"its answer lost, as it stays": {once, awslambdatest.Lost, 0},
+	} {
+		environment, config := dynamotest.Streaming(t)
+		config.Retryer = c.retryer
+		tables := awslambdatest.NewLocal(t, environment, config, func() time.Time { return dawn })
+		b := store.Batch{ID: "one task"}
+		b.Schedule(store.Task{ID: "fire/orders", Kind: store.Fire, Pipeline: "orders", Due: dawn})
+		must(t, tables.Store().Commit(t.Context(), b, dawn))
+		tables.Trouble(func(operation string, n int) awslambdatest.Trouble {
+			if operation == "PutItem" && n == 1 {
+				return c.trouble
+			}
+			return awslambdatest.NoTrouble
+		})
+		q := store.ClaimQuery{Replica: "aws", Task: "fire/orders", Limit: 1, Lease: time.Minute}
+		claims, err := tables.Store().Claim(t.Context(), q, dawn)
+		if len(claims) != c.want || (err == nil) != (c.want == 1) {
+			t.Errorf("%s: claimed %+v, %v; want %d", name, claims, err, c.want)
+		}
+		if c.want == 0 {
+			continue
+		}
+		kept, err := tables.Store().Renew(t.Context(), []store.Lease{claims[0].Lease}, time.Minute, dawn)
+		if err != nil || len(kept) != 1 {
+			t.Errorf("%s: renewed %+v, %v", name, kept, err)
+		}
 	}
 }
 

@@ -129,8 +129,6 @@ func commitOf(id string, tx row.Tx) address {
 	return address{Events, commitPrefix + cut(id), "COMMIT"}
 }
 
-func counterAt(table, name string) address { return address{table, "COUNTER", name} }
-
 // listOf returns the name of a list in the indexes: lists of different kinds may have the same
 // name.
 func listOf(k row.Kind, list string) string { return string(k) + "/" + list }

@@ -58,6 +58,10 @@ type tables struct {
 	gets          *store.Gatherer[*reading]
 	tasks, events store.Signal
 	log           log
+	numbers       struct {
+		mu   sync.Mutex
+		last int64 // last number drawn
+	}
 
 	closed chan struct{}
 	once   sync.Once
@@ -198,6 +202,20 @@ func pause(ctx context.Context, try int) error {
 func unmet(err error) bool {
 	_, is := errors.AsType[*types.ConditionalCheckFailedException](err)
 	return is
+}
+
+// busy reports whether a single write must be sent again: a transaction was writing its row, or DynamoDB
+// throttled it longer than the SDK retries.
+func busy(err error) bool {
+	said, is := errors.AsType[smithy.APIError](err)
+	if !is {
+		return false
+	}
+	switch said.ErrorCode() {
+	case "TransactionConflictException", "ProvisionedThroughputExceededException", "ThrottlingException":
+		return true
+	}
+	return false
 }
 
 // fault explains a DynamoDB error, and wraps it.

@@ -110,7 +110,7 @@ func (t *tables) reach(ctx context.Context, who aws.CredentialsProvider) error {
 			"set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use a role: %w", err)
 	}
 	for _, table := range Tables() {
-		_, err := t.getRow(ctx, counterAt(table.Name, "EVENTS")) // it need not exist
+		_, err := t.getRow(ctx, address{table.Name, "REACHED", "REACHED"}) // it need not exist
 		if _, unsent := errors.AsType[*smithyhttp.RequestSendError](err); unsent {
 			return fmt.Errorf("DynamoDB does not answer; check the region and the network: %w", err)
 		}

@@ -48,7 +48,7 @@ func (s *Store) claim(ctx context.Context, q store.ClaimQuery, now time.Time) (l
 		return nil, err
 	}
 	for i, t := range due {
-		clock.lease(t, token+int64(i), q.Lease)
+		clock.lease(t, max(token+int64(i), t.Token+1), q.Lease)
 	}
 	for len(due) > 0 {
 		n := min(len(due), s.maxOps())

@@ -337,13 +337,15 @@ func (s *Store) readBefore(ctx context.Context, k *intake, refs []row.Ref, write
 
 // take decides on one write.
 func (k *intake) take(next reading) error {
-	next.Version = k.version
-	k.version++
+	old := k.current[next.ref()]
+	if next.Version = k.version; old != nil {
+		next.Version = max(next.Version, old.Version+1)
+	}
+	k.version = next.Version + 1
 	if first, err := k.mark(next); err != nil || !first {
 		k.puts = append(k.puts, store.Put{Repeated: true})
 		return err
 	}
-	old := k.current[next.ref()]
 	if old != nil {
 		if next.Own && next.overtakenBy(old) {
 			k.repeat(next, old)

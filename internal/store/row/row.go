@@ -35,7 +35,7 @@ type Engine interface {
 	// Version and the Body of a row, and Scan of a list the Place in it; the rest may be missing.
 	Scan(ctx context.Context, ranges []Range) ([]Page, error)
 	// Next draws n numbers in a row and returns the first. Each is larger than every number that
-	// was ever drawn before.
+	// was drawn before, or, where processes draw from their clocks, that this process has drawn.
 	Next(ctx context.Context, n int) (int64, error)
 	// Drop deletes those rows that are still at their version, each by itself, and returns how many
 	// it deleted.
