@@ -59,7 +59,7 @@ func table(lines []priced) (text string, total float64) {
 	return text + fmt.Sprintf("| all | | | %.2f |\n", total), total
 }
 
-const priceLimit = 0.95 // USD per 1,000 runs, at most
+const priceLimit = 0.85 // USD per 1,000 runs, at most
 
 var pricePage = regexp.MustCompile(`(?s)\| Of one run \|.*?\| all \|[^\n]*\n`)
 

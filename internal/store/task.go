@@ -145,9 +145,9 @@ type Tasks interface {
 	// task. Only the Replica, Kinds, Except and LostAfter of q matter.
 	NextDue(ctx context.Context, q ClaimQuery) (time.Time, error)
 	// Overdue lists up to PageSize(limit) tasks, for any replica, that have been claimable since
-	// before that time, longest due first, then by id. Health checks use it. A held task is left
-	// out until its lease has been expired for as long.
-	Overdue(ctx context.Context, before time.Time, limit int) ([]Task, error)
+	// before that time, longest due first, then by id: those of the given kinds, or all. Health
+	// checks use it. A held task is left out until its lease has been expired for as long.
+	Overdue(ctx context.Context, before time.Time, limit int, kinds ...TaskKind) ([]Task, error)
 	// TasksChanged returns a channel that is closed when, after the call, a task is stored or
 	// finished or a lease is released. It may also be closed without a reason. Waiting for it
 	// avoids polling.

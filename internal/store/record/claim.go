@@ -120,7 +120,7 @@ func (s *Store) replace(ctx context.Context, tasks []*task, clock leaseClock, qu
 func (s *Store) replaceAll(ctx context.Context, tasks []*task, clock leaseClock, quiet bool) error {
 	var tx row.Tx
 	for _, t := range tasks {
-		r, err := t.row(clock)
+		r, err := t.row()
 		if err != nil {
 			return err
 		}
@@ -249,20 +249,29 @@ func (s *Store) held(ctx context.Context, leases []store.Lease, clock leaseClock
 
 // VoidLeases ends all leases.
 func (s *Store) VoidLeases(ctx context.Context) error {
-	clock := s.leaseClock(time.Time{})
+	clock, lists := s.leaseClock(time.Time{}), ranges(store.ClaimQuery{}, row.Pending, listDue)
+	for i := range lists {
+		lists[i].Limit = store.MaxPage
+	}
 	for range tries {
-		rows, err := s.all(ctx, row.Range{Kind: row.Tasks, Index: row.Aging, List: listLeased})
-		if err != nil || len(rows) == 0 {
+		var leased []*task
+		err := s.eachPage(ctx, lists, func(_ int, rows []row.Row) (bool, error) {
+			for _, r := range rows {
+				t, err := taskOf(r)
+				if err != nil {
+					return false, err
+				}
+				if !t.Until.IsZero() {
+					t.end()
+					leased = append(leased, t)
+				}
+			}
+			return true, nil
+		})
+		if err != nil || len(leased) == 0 {
 			return wrap(err, "void leases")
 		}
-		tasks, err := readRows(rows, taskOf)
-		if err != nil {
-			return err
-		}
-		for _, t := range tasks {
-			t.end()
-		}
-		if _, err := s.replace(ctx, tasks, clock, false); err != nil {
+		if _, err := s.replace(ctx, leased, clock, false); err != nil {
 			return wrap(err, "void leases")
 		}
 	}
@@ -275,10 +284,10 @@ func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
 	return t.Task, err
 }
 
-// NextDue reads tasks in the order in which they can be claimed, until no later one can be earlier.
+// NextDue reads tasks in the order in which they are due, until no later one can be claimed earlier.
 func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, error) {
 	clock := s.leaseClock(time.Time{})
-	lists := ranges(q, row.Ordered, listTasks)
+	lists := ranges(q, row.Pending, listDue)
 	for i := range lists {
 		lists[i].Limit = nextPage
 	}
@@ -290,7 +299,7 @@ func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, err
 			if err != nil {
 				return false, err
 			}
-			if !sooner(clock.claimable(&t, t.Ready())) {
+			if !sooner(t.Ready()) {
 				return false, nil
 			}
 			from, wanted := q.From(t.Task)
@@ -303,14 +312,16 @@ func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, err
 	return soonest, wrap(err, "read when the next task is due")
 }
 
-// nextPage is how many tasks of each list NextDue reads at first: usually the first one is enough.
-const nextPage = 2
+// nextPage is how many tasks of each list NextDue reads at first: usually the first one that is not held is
+// enough.
+const nextPage = 8
 
 // Overdue leaves out tasks whose lease has not been expired for as long.
-func (s *Store) Overdue(ctx context.Context, before time.Time, limit int) ([]store.Task, error) {
-	clock := s.leaseClock(before)
-	found, err := s.dueTasks(ctx, store.ClaimQuery{}, before, store.PageSize(limit), func(t *task) bool {
-		return clock.claimable(t, t.Ready()).Before(before)
+func (s *Store) Overdue(ctx context.Context, before time.Time, limit int, kinds ...store.TaskKind) ([]store.Task, error) {
+	clock, q := s.leaseClock(before), store.ClaimQuery{Kinds: kinds}
+	found, err := s.dueTasks(ctx, q, before, store.PageSize(limit), func(t *task) bool {
+		_, wanted := q.From(t.Task)
+		return wanted && clock.claimable(t, t.Ready()).Before(before)
 	})
 	if err != nil {
 		return nil, wrap(err, "list overdue tasks")

@@ -43,9 +43,7 @@ const (
 	listDry       = "dry"
 	listDeadlines = "deadlines"
 	listArmed     = "armed"
-	listTasks     = "tasks:" // followed by one of taskLists: sorted by when a task can be claimed
-	listDue       = "due:"   // followed by one of taskLists: sorted by when a task is due
-	listLeased    = "leased"
+	listDue       = "due:" // followed by one of taskLists: sorted by when a task is due
 	listDead      = "dead"
 	listEvents    = "events"
 	listTyped     = "events:"   // followed by a type

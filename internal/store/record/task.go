@@ -32,20 +32,16 @@ func (t *task) leased() store.Lease { return store.Lease{Task: t.ID, Token: t.To
 
 func (t *task) end() { t.Until, t.Moved, t.Holder = time.Time{}, false, "" }
 
-// row lists the task by when it is due and by when it can be claimed. Every write gets a random
-// version, so that a task that was deleted and stored again is not mistaken for the earlier one.
-func (t *task) row(clock leaseClock) (row.Row, error) {
+// row lists the task by when it is due; a lease does not move it. Every write gets a random version, so
+// that a task that was deleted and stored again is not mistaken for the earlier one.
+func (t *task) row() (row.Row, error) {
 	body, err := encode(t)
 	if err != nil {
 		return row.Row{}, err
 	}
 	r := row.Row{Ref: refTask(t.ID), Version: 1 + rand.Int64N(1<<62), Body: body, Tag: string(t.Pipeline)}
 	r.Places[row.Pending] = row.Place{List: listDue + listed(t.Kind), Key: join(store.Nanos(t.Ready()), t.ID)}
-	r.Places[row.Ordered] = row.Place{
-		List: listTasks + listed(t.Kind), Key: join(store.Nanos(clock.claimable(t, t.Ready())), t.ID),
-	}
 	if !t.Until.IsZero() {
-		r.Places[row.Aging] = row.Place{List: listLeased, Key: t.ID}
 		r.Lock = row.Lock{Name: lockName(t.Task), Holder: strconv.FormatInt(t.Token, 10) + " " + t.Holder}
 	}
 	return r, nil
@@ -183,7 +179,7 @@ func (p *plan) stored(old *task, t store.Task) *task {
 }
 
 func (p *plan) store(t *task, quiet bool) {
-	r, err := t.row(p.lease)
+	r, err := t.row()
 	p.fail(err)
 	p.ops = append(p.ops, row.Op{If: t.version, Row: r, Quiet: quiet})
 }

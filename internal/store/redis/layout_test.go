@@ -101,8 +101,7 @@ func kinds() []row.Row {
 		return r
 	}
 	day, now := "cron/2026-03-03", row.Digits(noon.UnixNano())
-	task := of(row.Tasks, "", "advance/"+day,
-		place(row.Ordered, "tasks:steps"), place(row.Pending, "due:steps"), place(row.Aging, "leased"))
+	task := of(row.Tasks, "", "advance/"+day, place(row.Pending, "due:steps"))
 	task.Tag, task.Lock = "orders", row.Lock{Name: "eval:orders:cron", Holder: "ann until noon"}
 	gate := of("readiness", "orders", "gate")
 	gate.Body, gate.Expires = []byte(`{"run":"orders/cron/2026-03-03","gate":"closed"}`), noon.Add(time.Minute)
@@ -188,7 +187,7 @@ func TestKeysOfTheLocalArchitecture(t *testing.T) {
 	want := map[string]string{
 		"pipeline:orders": "hash", "run:orders/cron/2026-03-03": "hash", "runs:orders": "zset", "runs": "zset",
 		"runlog:orders:2026-03-03:cron": "hash", "runlogs:orders": "zset", "events:orders": "stream",
-		"lock:eval:orders:cron": "hash", "sensor:orders:rows": "hash", "sensors:orders": "hash", "tasks:steps": "zset",
+		"lock:eval:orders:cron": "hash", "sensor:orders:rows": "hash", "sensors:orders": "hash", "pending:task:due:steps": "zset",
 		"deadlines": "zset", "deadlines:orders": "zset", "changes": "stream", "baseline:orders/cron/2026-03-03": "hash", "thread:a": "hash", "commit:a": "string",
 		"trait:orders:landing/files": "hash", "readiness:orders": "hash",
 	}

@@ -327,6 +327,11 @@ func overdue(f *fixture) {
 	}
 	f.same("due since before noon", late(noon, 10), []string{"a", "b", "bound"})
 	f.same("two of them", late(noon, 2), []string{"a", "b"})
+	f.schedule(kindOf("probe", store.RunProbe, after(-2*time.Hour)))
+	steps, err := f.s.Overdue(f.ctx, noon, 1, store.Advance)
+	f.check(err)
+	f.same("the first step", steps, []store.Task{f.task("a")})
+	f.commit(func(b *store.Batch) { b.Finish("probe") })
 	f.same("due since before one", late(after(time.Hour), 0), []string{"a", "b", "bound", "just", "later"})
 	f.claimWith(store.ClaimQuery{Replica: "here", Limit: 1, Lease: time.Minute}, noon)
 	f.same("while one is held", late(after(time.Minute), 10), []string{"b", "bound", "just", "later"})
