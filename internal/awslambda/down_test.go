@@ -45,6 +45,20 @@ func TestAnOrchestratorThatWasDownTakesUpItsAttempts(t *testing.T) {
 	}
 }
 
+// A call that the orchestrator does not answer once is made again a minute later.
+func TestAnOrchestratorThatDoesNotAnswerOnceIsNotReported(t *testing.T) {
+	w := deploy(t, awslambdatest.Options{Wrong: tolerated}, daily)
+	w.at("05:59")
+	w.Down(awslambda.Orchestrator, awslambdatest.Fails)
+	w.at("06:02") // one pulse has found the attempt late
+	w.Up()
+	w.at("06:13")
+	w.wantStarts(t, "orders/cron/2026-03-03/1")
+	if got := w.all(t, event.InfraFailure); len(got) != 0 {
+		t.Errorf("reported %+v", got)
+	}
+}
+
 // Without the stream-router nothing fires. A watchdog that has just started, and knows no pipeline
 // yet, does it.
 func TestAColdWatchdogCarriesOutLateWork(t *testing.T) {

@@ -22,6 +22,10 @@ const Pulse = "pulse"
 // instant of a schedule.
 const late = time.Minute
 
+// stuck is how long after its time an attempt was already late at an earlier pulse. One call that the
+// orchestrator does not answer is no reason to report attempts that no pulse has relayed yet.
+const stuck = 2*late + late/2
+
 // PulseReply is what one pulse measured and did.
 type PulseReply struct {
 	Oldest   float64 `json:"oldestSeconds"` // age of the oldest due work
@@ -64,6 +68,9 @@ var others = []store.TaskKind{
 	store.AdvanceDry, store.Fire, store.ReopenPeriods, store.ResumePaused, store.CheckPostRun, store.CheckLeft, store.Arm, store.FireDeadline,
 }
 
+// relayedKinds are the kinds of tasks that the watchdog relays if they are late.
+var relayedKinds = append([]store.TaskKind{store.Advance}, others...)
+
 // oldest returns the age of the oldest step, task or event that no function has carried out; 0 if
 // nothing is due. That of a task that Scheduler waits for begins with the minute of its schedule.
 func (w *Watch) oldest(ctx context.Context) (time.Duration, error) {
@@ -99,9 +106,9 @@ func (w *Watch) oldest(ctx context.Context) (time.Duration, error) {
 // handled it died. If one cannot be relayed, the others still are.
 //
 // While the orchestrator does not answer, it relays no attempt, because an execution would only
-// fail, too. The execution cannot report that, so relayOverdue does.
+// fail, too. The execution cannot report that, so relayOverdue does once the attempt is stuck.
 func (w *Watch) relayOverdue(ctx context.Context) (relayed int, answered bool, err error) {
-	overdue, err := w.Store.Overdue(ctx, w.Now().Add(-late), store.MaxPage)
+	overdue, err := w.Store.Overdue(ctx, w.Now().Add(-late), store.MaxPage, relayedKinds...)
 	if err != nil {
 		return 0, true, err
 	}
@@ -109,7 +116,7 @@ func (w *Watch) relayOverdue(ctx context.Context) (relayed int, answered bool, e
 	var errs []error
 	for _, t := range overdue {
 		switch {
-		case t.Kind == store.RunProbe:
+		case t.Kind == store.Advance && silent != nil && w.Now().Sub(t.Ready()) < stuck:
 		case t.Kind == store.Advance && silent != nil:
 			errs = append(errs, w.reportSilent(ctx, t, silent))
 		default:

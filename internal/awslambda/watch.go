@@ -2,9 +2,10 @@ package awslambda
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,9 +23,6 @@ type Watch struct {
 	// Beat, if set, notifies an external monitor of each healthy pass.
 	Beat func(ctx context.Context) error
 	dog  *watchdog.Watchdog
-
-	mu     sync.Mutex
-	unread map[pipeline.ID]map[string]string // digests of the rows that were unread when this function last read them
 }
 
 // lookers is how many pipelines are checked concurrently: reads made at the same time are batched.
@@ -35,7 +33,7 @@ const group = "router"
 
 // NewWatch returns a watchdog over r.
 func NewWatch(r *Router) *Watch {
-	return &Watch{Router: r, unread: map[pipeline.ID]map[string]string{}, dog: watchdog.New(watchdog.Deps{
+	return &Watch{Router: r, dog: watchdog.New(watchdog.Deps{
 		Store: r.Store, Catalog: r.Catalog, Router: r.router, Deadlines: r.monitor, Group: group, Interval: r.Settings.Watch, Workers: lookers,
 		History: retention.History, Overview: r.Streams.Overview(),
 	})}
@@ -119,7 +117,8 @@ const lostSensors = "lost-sensors"
 //
 // A row that was just written is unread, too, until the stream delivers its record; and a row may
 // change between the read of the row and that of its reading. So only rows count that already had
-// the same contents, unread, at the pass before.
+// the same contents, unread, at the pass before. A note remembers them: the next pass may be another
+// container's.
 func (w *Watch) recoverSensors(ctx context.Context) (int, error) {
 	entries := w.inTurn(w.Now())
 	var found atomic.Int64
@@ -140,9 +139,15 @@ func (w *Watch) inTurn(now time.Time) []*catalog.Entry {
 	if len(all) <= mostRead {
 		return all
 	}
-	turns := (len(all) + mostRead - 1) / mostRead
+	turns := int(w.interval() / w.Settings.Watch)
 	first := int(now.Unix()/int64(w.Settings.Watch.Seconds())) % turns * mostRead
 	return all[first:min(first+mostRead, len(all))]
+}
+
+// interval is how long after one pass the sensors of a pipeline are read again.
+func (w *Watch) interval() time.Duration {
+	turns := (len(w.Catalog.Current().All()) + mostRead - 1) / mostRead
+	return time.Duration(max(turns, 1)) * w.Settings.Watch
 }
 
 func (w *Watch) recoverSensorsOf(ctx context.Context, e *catalog.Entry) (int, error) {
@@ -150,29 +155,57 @@ func (w *Watch) recoverSensorsOf(ctx context.Context, e *catalog.Entry) (int, er
 	if err != nil {
 		return 0, err
 	}
-	lost := w.stillUnread(e.ID, unread)
+	if len(unread) == 0 {
+		return 0, nil
+	}
+	lost, err := w.stillUnread(ctx, e.ID, unread)
 	for _, p := range lost {
 		err = errors.Join(err, w.recoverSensor(ctx, p))
 	}
 	return len(lost), err
 }
 
-// stillUnread returns the rows that had the same contents when the pipeline was last read, and
-// remembers all of them for the next time.
-func (w *Watch) stillUnread(id pipeline.ID, unread []record.Produced) (lost []record.Produced) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	before, now := w.unread[id], map[string]string{}
+// firstUnread is when a pass first found a row unread with its contents.
+type firstUnread struct {
+	Digest string    `json:"digest"`
+	At     time.Time `json:"at"`
+}
+
+// stillUnread returns the rows that had the same contents, unread, half an interval ago or longer, and
+// notes all of them for the next pass. An older note than that of the last pass says nothing: the row may
+// have been delivered since. If another call has written the note meanwhile, that one acts.
+func (w *Watch) stillUnread(ctx context.Context, id pipeline.ID, unread []record.Produced) (lost []record.Produced, err error) {
+	now, before := w.Now(), map[string]firstUnread{}
+	read, err := store.IfFound(w.Store.Note(ctx, store.UnreadNote, string(id)))
+	if err == nil && read.Until.After(now) {
+		err = json.Unmarshal(read.Data, &before)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read which rows were unread: %w", err)
+	}
+	next := map[string]firstUnread{}
 	for _, p := range unread {
-		now[p.Row] = p.Digest
-		if before[p.Row] == p.Digest {
+		first := before[p.Row]
+		if first.Digest != p.Digest {
+			first = firstUnread{p.Digest, now}
+		} else if now.Sub(first.At) >= w.interval()/2 {
 			lost = append(lost, p)
 		}
+		next[p.Row] = first
 	}
-	if delete(w.unread, id); len(now) > 0 {
-		w.unread[id] = now
+	data, err := json.Marshal(next)
+	if err != nil {
+		return nil, fmt.Errorf("note which rows are unread: %w", err)
 	}
-	return lost
+	b := store.Batch{ID: fmt.Sprintf("unread/%s/%d/%s", id, read.Version, rand.Text())}
+	b.SwapNote(read, store.Note{Kind: store.UnreadNote, Key: string(id), Data: data, Until: now.Add(w.interval() * 3 / 2)})
+	switch err := w.Store.Commit(ctx, b, now); {
+	case errors.Is(err, store.ErrConflict):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("note which rows are unread: %w", err)
+	}
+	return lost, nil
 }
 
 // recoverSensor stores a row as a reading and has its consumers react as to a missed one.

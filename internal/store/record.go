@@ -310,6 +310,7 @@ const (
 	IdentityNote NoteKind = "store"    // the store's own name
 	PresenceNote NoteKind = "presence" // when some replica could accept heartbeats
 	FitNote      NoteKind = "fit"      // how many bytes of events and writes were stored when
+	UnreadNote   NoteKind = "unread"   // producers' rows of a pipeline that the stream has not delivered
 	AuditNote    NoteKind = "audit"    // a day of the audit record; its entries are of the kind audit/DAY
 )
 
