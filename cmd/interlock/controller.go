@@ -273,7 +273,7 @@ func (c *controller) newHandlers(s store.Store, jobs *jobs, replica string) hand
 		Enter: func(ctx context.Context, jobType string, blocking bool) (bool, error) {
 			return c.engine.Enter(ctx, jobType, blocking)
 		},
-		Span:    c.tracing.step,
+		Span:    c.tracing.Step,
 		Running: func(key run.Key, attempt int) { c.engine.Began(key, attempt) },
 	})
 	h.routes = router.New(router.Deps{
@@ -408,7 +408,7 @@ func (c *controller) taskHandlers(steps *orchestrator.Orchestrator, routes *rout
 		store.RunProbe:      func(ctx context.Context, c store.Claim) error { return probes.Run(ctx, c, time.Now) },
 	}
 	for kind, handle := range handlers {
-		handlers[kind] = c.tracing.task(kind, handle)
+		handlers[kind] = c.tracing.task(handle)
 	}
 	return handlers
 }
@@ -466,7 +466,7 @@ func (c *controller) stop(worked <-chan error, watching *sync.WaitGroup) error {
 		err = c.server.Close()
 	}
 	watching.Wait()
-	return errors.Join(err, <-worked, c.access.api.Flush(ctx), c.tracing.stop(ctx), c.store.Close())
+	return errors.Join(err, <-worked, c.access.api.Flush(ctx), c.tracing.Stop(ctx), c.store.Close())
 }
 
 func (c *controller) serve() error {

@@ -4,68 +4,16 @@ import (
 	"encoding/hex"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/otlp/otlptest"
 )
-
-// receiver is an OpenTelemetry collector that records the spans it receives, decoded by the
-// official message types.
-type receiver struct {
-	*httptest.Server
-	mu    sync.Mutex
-	spans []*tracepb.Span
-}
-
-func newReceiver(t *testing.T) *receiver {
-	r := &receiver{}
-	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		body, _ := io.ReadAll(req.Body)
-		var data tracepb.TracesData
-		if err := proto.Unmarshal(body, &data); err != nil || req.URL.Path != "/v1/traces" {
-			t.Errorf("%s: %v", req.URL.Path, err)
-		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for _, resource := range data.ResourceSpans {
-			for _, scope := range resource.ScopeSpans {
-				r.spans = append(r.spans, scope.Spans...)
-			}
-		}
-	}))
-	t.Cleanup(r.Close)
-	return r
-}
-
-// of lists the spans of a trace by id.
-func (r *receiver) of(trace string) map[string]*tracepb.Span {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	all := map[string]*tracepb.Span{}
-	for _, s := range r.spans {
-		if hex.EncodeToString(s.TraceId) == trace {
-			all[hex.EncodeToString(s.SpanId)] = s
-		}
-	}
-	return all
-}
-
-// path returns the names of a span and its ancestors, the outermost first.
-func path(spans map[string]*tracepb.Span, s *tracepb.Span) string {
-	names := []string{s.Name}
-	for parent := spans[hex.EncodeToString(s.ParentSpanId)]; parent != nil; parent = spans[hex.EncodeToString(parent.ParentSpanId)] {
-		names = append([]string{parent.Name}, names...)
-	}
-	return strings.Join(names, " > ")
-}
 
 const (
 	tracedFile = `pipeline: {id: orders, owner: data}
@@ -96,7 +44,7 @@ func writeTraced(t *testing.T, s *service) {
 }
 
 func TestOneTraceFromSensorWriteToJobEnd(t *testing.T) {
-	collector, printed := newReceiver(t), filepath.Join(t.TempDir(), "traceparent")
+	collector, printed := otlptest.NewReceiver(t), filepath.Join(t.TempDir(), "traceparent")
 	s := serve(t, site{
 		pipelines: map[string]string{"orders.yaml": strings.ReplaceAll(tracedFile, "%FILE%", printed)},
 		env:       map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL},
@@ -105,10 +53,10 @@ func TestOneTraceFromSensorWriteToJobEnd(t *testing.T) {
 	s.reaches("orders/stream/2026-03-03", client.Completed)
 	s.settled()
 	s.stop()
-	spans, paths := collector.of(givenTrace), map[string]*tracepb.Span{}
+	spans, paths := collector.Of(givenTrace), map[string]*tracepb.Span{}
 	var root *tracepb.Span
 	for _, span := range spans {
-		paths[path(spans, span)] = span
+		paths[otlptest.Path(spans, span)] = span
 		if hex.EncodeToString(span.ParentSpanId) == givenSpan {
 			root = span
 		}
@@ -120,7 +68,7 @@ func TestOneTraceFromSensorWriteToJobEnd(t *testing.T) {
 			t.Errorf("no span %s", want)
 		}
 	}
-	if root == nil || root.Name != request || root.Kind != tracepb.Span_SPAN_KIND_SERVER || attributeOf(root, "http.route") == "" || attributeOf(root, "http.response.status_code") != "200" {
+	if root == nil || root.Name != request || root.Kind != tracepb.Span_SPAN_KIND_SERVER || otlptest.Attribute(root, "http.route") == "" || otlptest.Attribute(root, "http.response.status_code") != "200" {
 		t.Errorf("root span: %v", root)
 	}
 	if t.Failed() {
@@ -133,7 +81,7 @@ func TestOneTraceFromSensorWriteToJobEnd(t *testing.T) {
 	if want := "00-" + givenTrace + "-" + hex.EncodeToString(paths[start].SpanId) + "-01\n"; err != nil || string(got) != want {
 		t.Errorf("the job's TRACEPARENT is %q, want %q; %v", got, want, err)
 	}
-	if got := attributeOf(paths[start], "interlock.attempt"); got != "1" {
+	if got := otlptest.Attribute(paths[start], "interlock.attempt"); got != "1" {
 		t.Errorf("the start span has attempt %q", got)
 	}
 }
@@ -149,7 +97,7 @@ func TestTraceReachesTheJobWithoutACollector(t *testing.T) {
 }
 
 func TestClaimedAttemptContinuesTheTraceThatOpenedIt(t *testing.T) {
-	collector := newReceiver(t)
+	collector := otlptest.NewReceiver(t)
 	s := serve(t, site{
 		pipelines: map[string]string{"orders.yaml": "pipeline: {id: orders, owner: data}\n" +
 			"schedule: {trigger: {key: landed, check: exists}}\njob: {type: external}\n"},
@@ -175,31 +123,19 @@ func TestClaimedAttemptContinuesTheTraceThatOpenedIt(t *testing.T) {
 	s.reaches("orders/stream/2026-03-03", client.Completed)
 	s.settled()
 	s.stop()
-	spans := collector.of(givenTrace)
+	spans := collector.Of(givenTrace)
 	parent := spans[strings.Split(*claim.Traceparent, "-")[2]]
 	const request = "PUT /api/v1/pipelines/{id}/sensors/{key}"
-	if parent == nil || path(spans, parent) != request+" > change reading" {
+	if parent == nil || otlptest.Path(spans, parent) != request+" > change reading" {
 		t.Fatalf("the claim's traceparent %s is not in the trace of the write", *claim.Traceparent)
 	}
 	names := map[string]bool{}
 	for _, span := range spans {
-		names[path(spans, span)] = true
+		names[otlptest.Path(spans, span)] = true
 	}
 	for _, want := range []string{" > change reading > POST /api/v1/runs/{pipeline}/{schedule}/{date}/job", " > change reading > change run"} {
 		if !names[request+want] {
 			t.Errorf("no span %s in %v", request+want, names)
 		}
 	}
-}
-
-// attributeOf returns an attribute of a span as text, or "" if there is none.
-func attributeOf(s *tracepb.Span, key string) string {
-	for _, a := range s.Attributes {
-		if a.Key == key {
-			text := a.Value.String()
-			_, text, _ = strings.Cut(text, ":")
-			return strings.Trim(text, `" `)
-		}
-	}
-	return ""
 }

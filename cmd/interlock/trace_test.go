@@ -28,11 +28,11 @@ func TestSpansAreSentWhereAnEndpointIsSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	failing := errors.New("no")
-	handle := tr.task(store.Advance, func(context.Context, store.Claim) error { return failing })
+	handle := tr.task(func(context.Context, store.Claim) error { return failing })
 	if err := handle(t.Context(), store.Claim{}); !errors.Is(err, failing) {
 		t.Errorf("the handler's error became %v", err)
 	}
-	if err := tr.stop(t.Context()); err != nil {
+	if err := tr.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if sent.Load() == 0 {
@@ -45,7 +45,7 @@ func TestWithoutAnEndpointNothingIsTraced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, span := tr.tracer.Start(t.Context(), "x")
+	_, span := tr.Start(t.Context(), "x")
 	if span.IsRecording() {
 		t.Error("a span is recorded without an endpoint")
 	}
@@ -62,7 +62,7 @@ func TestPathsOfPingsAreInNoSpan(t *testing.T) {
 	}
 	h := tr.requests(http.NotFoundHandler())
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/ping/secret-0123456789/orders/load/0", nil))
-	if err := tr.stop(t.Context()); err != nil {
+	if err := tr.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(sent.Bytes(), []byte("/ping")) || bytes.Contains(sent.Bytes(), []byte("secret-0123456789")) {

@@ -24,6 +24,9 @@ locals {
     alert-dispatcher = local.slack_environment
   }
 
+  # The functions that send spans.
+  traced = ["stream-router", "orchestrator", "sla-monitor", "watchdog"]
+
   common_environment = {
     ENVIRONMENT               = var.environment # the prefix of the table names
     SFN_TIMEOUT_SECONDS       = tostring(var.sfn_timeout_seconds)
@@ -130,7 +133,7 @@ resource "aws_lambda_function" "this" {
   }
 
   environment {
-    variables = merge(local.common_environment, lookup(local.environments, each.key, {}))
+    variables = merge(contains(local.traced, each.key) ? var.trace_environment : {}, local.common_environment, lookup(local.environments, each.key, {}))
   }
 
   # The log group must exist first: Lambda would otherwise create one without retention.

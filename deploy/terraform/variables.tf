@@ -119,6 +119,18 @@ variable "job_environment" {
   sensitive   = true
 }
 
+variable "trace_environment" {
+  description = "OTEL_* variables of the functions, such as OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS, to send traces to an OpenTelemetry collector."
+  type        = map(string)
+  default     = {}
+  sensitive   = true
+
+  validation {
+    condition     = alltrue([for name in keys(var.trace_environment) : can(regex("^OTEL_", name))])
+    error_message = "trace_environment may only contain variables whose names begin with OTEL_."
+  }
+}
+
 variable "egress_allow" {
   description = "Private hosts and networks that jobs may call, besides public addresses."
   type        = list(string)

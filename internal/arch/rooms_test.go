@@ -83,6 +83,7 @@ var rooms = map[string]layer{
 	"internal/job/rest":         kit,
 	"internal/job/awsapi":       kit,
 	"internal/job/awstest":      suite,
+	"internal/otlp/otlptest":    suite,
 	"internal/program":          kit, // how programs are started on this machine
 	"internal/datadir":          kit, // takes a data directory for one process
 	"internal/job/*":            adapter,
@@ -178,6 +179,7 @@ var forTests = map[string]string{
 	"internal/job/all":                 "examples are checked with the real job types",
 	"internal/job/jobtest":             "it is a conformance suite",
 	"internal/job/awstest":             "it stands for AWS",
+	"internal/otlp/otlptest":           "it stands for a collector",
 	"internal/period/zonetest":         "it lists the clock changes that tests look at",
 	"internal/sink/sinktest":           "it is a conformance suite",
 	"internal/store/storetest":         "it is a conformance suite",

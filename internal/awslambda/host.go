@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/orchestrator"
+	"github.com/interlock-go/interlock/internal/otlp"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/probe"
 	"github.com/interlock-go/interlock/internal/prober"
@@ -51,7 +52,8 @@ type Parts struct {
 	Evaluator Evaluator
 	Now       func() time.Time
 	Logger    *slog.Logger
-	Meter     *Meter // nil: nothing is measured
+	Meter     *Meter        // nil: nothing is measured
+	Tracing   *otlp.Tracing // nil: traces are only passed on
 }
 
 // Evaluator asks one probe; the error is a *probe.Failure or the context's.
@@ -79,11 +81,14 @@ type Host struct {
 
 // NewHost assembles the handlers.
 func NewHost(p Parts) *Host {
+	if p.Tracing == nil {
+		p.Tracing = otlp.Off()
+	}
 	h := &Host{Parts: p, monitor: slamonitor.New(p.Store, p.Catalog)}
 	h.steps = orchestrator.New(orchestrator.Deps{
 		AlwaysPresent: true,
 		Store:         p.Store, Catalog: p.Catalog, Jobs: p.Jobs, Expand: p.Expand, Replica: replica, Lease: lease,
-		LongestStart: job.MaxAWSStart.D(),
+		LongestStart: job.MaxAWSStart.D(), Span: p.Tracing.Step,
 	})
 	deps := router.Deps{
 		Store: p.Store, Catalog: p.Catalog, Deadlines: h.monitor, Jobs: h.steps,

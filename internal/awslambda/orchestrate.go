@@ -143,7 +143,7 @@ func (h *Host) step(ctx context.Context, key run.Key, in OrchestratorRequest) (O
 // stores a missing task again.
 func (h *Host) take(ctx context.Context, read run.Run, due lifecycle.Step, awaited bool) (next lifecycle.Step, after run.Run, err error) {
 	if due.Kind == lifecycle.CheckJob && read.Status == run.Running && !read.Claimed() {
-		next, after, err = h.steps.Poll(ctx, read, awaited, h.Now)
+		next, after, err = h.poll(ctx, read, awaited)
 		switch {
 		case errors.Is(err, store.ErrConflict):
 			read.Version = 0 // read it again
@@ -158,6 +158,22 @@ func (h *Host) take(ctx context.Context, read run.Run, due lifecycle.Step, await
 		return err
 	})
 	return next, after, err
+}
+
+// poll polls the job of a run that was just read. Its task, which is not claimed, has the trace: it is
+// read only if spans are sent.
+func (h *Host) poll(ctx context.Context, read run.Run, awaited bool) (lifecycle.Step, run.Run, error) {
+	if !h.Tracing.Exports() {
+		return h.steps.Poll(ctx, read, awaited, h.Now)
+	}
+	t, err := store.IfFound(h.Store.Task(ctx, lifecycle.TaskID(read.Key)))
+	if err != nil {
+		return lifecycle.Step{}, run.Run{}, err
+	}
+	t.Kind, t.Pipeline, t.Key = store.Advance, read.Pipeline, read.Key // it may be missing
+	ctx, end := h.Tracing.Task(ctx, t)
+	next, after, err := h.steps.Poll(ctx, read, awaited, h.Now)
+	return next, after, end(err)
 }
 
 // untasked is how long to wait before checking again for a missing task.

@@ -132,7 +132,7 @@ func (r *Router) record(ctx context.Context, rec Record, failed map[pipeline.ID]
 func (r *Router) handle(ctx context.Context, n dynamo.Notice, rec Record) error {
 	switch {
 	case n.Change != nil:
-		return r.router.Handle(ctx, *n.Change, r.Now())
+		return r.react(ctx, *n.Change)
 	case n.Task != "":
 		return r.task(ctx, n.Task, false)
 	case n.Outbox != nil:
@@ -219,7 +219,13 @@ func (r *Router) sensed(ctx context.Context, p record.Produced) error {
 	if err != nil || c == nil {
 		return err
 	}
-	return r.router.Handle(ctx, *c, r.Now())
+	return r.react(ctx, *c)
+}
+
+// react handles a change, in its trace.
+func (r *Router) react(ctx context.Context, c store.Change) error {
+	ctx, end := r.Tracing.Change(ctx, c)
+	return end(r.router.Handle(ctx, c, r.Now()))
 }
 
 // reading stores a row as a reading and returns its change, or nil if nothing changed. It rejects a

@@ -89,7 +89,8 @@ func (h *Host) held(ctx context.Context, c store.Claim, do func(context.Context,
 	began := h.Now()
 	h.Meter.Gauge(metricTaskLag, max(began.Sub(c.Task.Ready()), 0).Seconds(), seconds, "kind", string(c.Task.Kind))
 	stop := h.renew(ctx, cancel, c.Lease)
-	err := do(ctx, c)
+	traced, end := h.Tracing.Task(ctx, c.Task)
+	err := end(do(traced, c))
 	stop()
 	h.Meter.since(metricTask, began, err, "kind", string(c.Task.Kind))
 	if err != nil {

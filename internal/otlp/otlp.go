@@ -1,7 +1,7 @@
-// Package otlp sends spans to an OpenTelemetry collector: OTLP over HTTP with protobuf bodies,
-// configured by the OTEL_* variables of the specification. It replaces OpenTelemetry's own
-// exporter, which links gRPC and its gateway: nothing here uses them, and they make the binary some
-// megabytes larger.
+// Package otlp creates the spans of tasks, changes and steps (tracing.go), and sends them to an
+// OpenTelemetry collector: OTLP over HTTP with protobuf bodies, configured by the OTEL_* variables of
+// the specification. It replaces OpenTelemetry's own exporter, which links gRPC and its gateway:
+// nothing here uses them, and they make the binary some megabytes larger.
 package otlp
 
 import (

@@ -15,5 +15,6 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg { // this process is a command keeper
 		os.Exit(command.Keep())
 	}
-	wire.Serve(wire.Host(wire.Begin(awslambda.Orchestrator)).Orchestrate)
+	b := wire.BeginTraced(awslambda.Orchestrator)
+	b.Serve(wire.Host(b).Orchestrate)
 }

@@ -7,5 +7,6 @@ import (
 )
 
 func main() {
-	wire.Serve(wire.Monitor(wire.Begin(awslambda.SLAMonitor)).Deadlines)
+	b := wire.BeginTraced(awslambda.SLAMonitor)
+	b.Serve(wire.Monitor(b).Deadlines)
 }

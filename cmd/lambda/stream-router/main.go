@@ -7,5 +7,6 @@ import (
 )
 
 func main() {
-	wire.Serve(wire.Router(wire.Begin(awslambda.StreamRouter)).Route)
+	b := wire.BeginTraced(awslambda.StreamRouter)
+	b.Serve(wire.Router(b).Route)
 }

@@ -8,5 +8,6 @@ import (
 )
 
 func main() {
-	wire.Serve(wire.Watchdog(wire.Begin(awslambda.Watchdog)).Call)
+	b := wire.BeginTraced(awslambda.Watchdog)
+	b.Serve(wire.Watchdog(b).Call)
 }

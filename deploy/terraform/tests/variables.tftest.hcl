@@ -262,3 +262,13 @@ run "unknown_log_level" {
 
   expect_failures = [var.sfn_log_level]
 }
+
+run "traces_with_another_variable" {
+  command = plan
+
+  variables {
+    trace_environment = { COLLECTOR = "https://collector.example.com" }
+  }
+
+  expect_failures = [var.trace_environment]
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/otlp"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -57,6 +58,8 @@ type Options struct {
 	// Wrong receives the error of every function that fails; if it is nil, the test fails.
 	Wrong  func(function string, err error)
 	Logger *slog.Logger
+	// Tracing sends the spans of the functions.
+	Tracing *otlp.Tracing
 }
 
 // World is a deployment with its own clock.
@@ -173,7 +176,7 @@ func (w *World) parts(f awslambda.Function) awslambda.Parts {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	p := awslambda.Parts{Settings: settings, Store: w.Store(), Catalog: catalog.New(w.Store(), all.Kinds()).On(pipeline.AWS, cmp.Or(w.o.FileLimit, settings.TimeLimit), settings.Offers()), Now: w.Now, Logger: logger}
-	p.Meter = w.meter
+	p.Meter, p.Tracing = w.meter, w.o.Tracing
 	if f == awslambda.SLAMonitor {
 		p.Store = w.only(dynamo.Control, f)
 	}

@@ -32,7 +32,7 @@ func Host(b Base) *awslambda.Host {
 	b.Must(err)
 	some := awslambda.NewNarrow(b.Store)
 	return awslambda.NewHost(awslambda.Parts{
-		Settings: b.Settings, Store: b.Store, Narrow: some, Catalog: catalog.New(some, all.Kinds()), Now: time.Now, Logger: b.Logger, Meter: b.Meter,
+		Settings: b.Settings, Store: b.Store, Narrow: some, Catalog: catalog.New(some, all.Kinds()), Now: time.Now, Logger: b.Logger, Meter: b.Meter, Tracing: b.Traces,
 		Evaluator: evaluator.New(evaluator.Options{Guard: guard, Secrets: secrets, Getenv: os.Getenv}),
 		Jobs:      all.Types(guard, inside{commands: commands, off: len(b.JobTypes) > 0 && !slices.Contains(b.JobTypes, "command")}),
 		Expand:    all.Expander(secrets, func(run.Key, int) job.Callback { return job.Callback{} }), // results are written to the job log

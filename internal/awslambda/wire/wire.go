@@ -13,12 +13,14 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/awscall"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/otlp"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
@@ -30,6 +32,7 @@ type Base struct {
 	Store  *dynamo.Store
 	Logger *slog.Logger
 	Meter  *awslambda.Meter
+	Traces *otlp.Tracing
 }
 
 // Begin reads the environment. If the settings are invalid, it logs why and exits.
@@ -45,6 +48,19 @@ func Begin(f awslambda.Function) Base {
 	return Base{Settings: settings, AWS: c, Logger: logger, Meter: meter, Store: dynamo.New(c, settings.Environment, dynamo.Options{KeepEvents: settings.EventsKept})}
 }
 
+// BeginTraced is Begin for a function that sends spans where the OTEL_* variables say. If they are
+// invalid it works without them.
+func BeginTraced(f awslambda.Function) Base {
+	b := Begin(f)
+	traces, err := otlp.NewTracing(os.Getenv, attribute.String("faas.name", string(f)))
+	if err != nil {
+		b.Logger.Error("no traces are sent", "error", err)
+		traces = otlp.Off()
+	}
+	b.Traces = traces
+	return b
+}
+
 // Must logs err and exits, unless err is nil.
 func (b Base) Must(err error) {
 	if err != nil {
@@ -56,6 +72,34 @@ func (b Base) Must(err error) {
 // Serve answers calls with a handler until Lambda ends the function.
 func Serve(handler any) { lambda.Start(handler) }
 
+// Serve sends the spans of a call before its answer: Lambda then freezes the function.
+func (b Base) Serve(handler any) { lambda.Start(flushing{lambda.NewHandler(handler), b}) }
+
+// flushing is a handler whose spans are sent.
+type flushing struct {
+	lambda.Handler
+	Base
+}
+
+const (
+	flushWithin = 2 * time.Second        // how long an answer may wait for the collector
+	answerTime  = 500 * time.Millisecond // what is left of a call for its answer
+)
+
+func (f flushing) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	answer, err := f.Handler.Invoke(ctx, payload)
+	within := flushWithin
+	if end, limited := ctx.Deadline(); limited {
+		within = min(within, time.Until(end)-answerTime)
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	if unsent := f.Traces.Flush(ctx); unsent != nil {
+		f.Logger.Warn("spans were not sent", "error", unsent)
+	}
+	return answer, err
+}
+
 // Monitor returns the sla-monitor. It is called about the deadlines of one pipeline at a time, and
 // neither starts executions nor polls jobs.
 func Monitor(b Base) *awslambda.Relay {
@@ -63,7 +107,7 @@ func Monitor(b Base) *awslambda.Relay {
 	return &awslambda.Relay{
 		Host: awslambda.NewHost(awslambda.Parts{
 			Settings: b.Settings, Store: b.Store, Narrow: some, Catalog: catalog.New(some, all.Kinds()), Now: time.Now, Logger: b.Logger,
-			Meter: b.Meter,
+			Meter: b.Meter, Tracing: b.Traces,
 		}),
 		Entries: awscall.NewEntries(b.AWS, b.SchedulerGroup, b.SchedulerRole, b.SchedulerDead),
 	}
@@ -77,7 +121,7 @@ func relay(b Base) *awslambda.Relay {
 	return &awslambda.Relay{
 		Host: awslambda.NewHost(awslambda.Parts{
 			Settings: b.Settings, Store: b.Store, Catalog: catalog.New(b.Store, all.Kinds()).On(pipeline.AWS, b.TimeLimit, b.Offers()), Now: time.Now, Logger: b.Logger,
-			Remote: orchestrator, Evaluator: orchestrator, Meter: b.Meter,
+			Remote: orchestrator, Evaluator: orchestrator, Meter: b.Meter, Tracing: b.Traces,
 		}),
 		Executions: awscall.NewExecutions(b.AWS, b.StateMachine, awslambda.ErrSpent),
 		Entries:    awscall.NewEntries(b.AWS, b.SchedulerGroup, b.SchedulerRole, b.SchedulerDead),
