@@ -132,14 +132,9 @@ func (j *jobs) tails(replica string, known *catalog.Catalog) func(context.Contex
 		if p.Handle == "" || p.Replica != "" && p.Replica != replica {
 			return "", false, nil
 		}
-		def := known.Current().Definition(r.Pipeline)
-		if version := p.Opening.ConfigVersion; version != "" {
-			if older, err := known.Definition(ctx, r.Pipeline, version); err == nil {
-				def = older
-			}
-		}
-		if def == nil || def.Job == nil {
-			return "", false, nil
+		def, _, err := known.Shown(ctx, r, known.Current().Definition(r.Pipeline))
+		if err != nil || def == nil || def.Job == nil {
+			return "", false, err
 		}
 		t, can := j.types[def.Job.Type].(job.Tailer)
 		if !can {

@@ -99,14 +99,10 @@ func (a *API) situation(ctx context.Context, e *catalog.Entry, date period.Perio
 		return s, fmt.Errorf("read run %s: %w", key, err)
 	}
 	s.Opened = s.Run.Progress.WindowStart
-	if version := s.Run.Progress.Opening.ConfigVersion; version != "" {
-		// An attempt keeps the version it opened with. If that version cannot be read any more, the
-		// active version applies.
-		if def, err := a.catalog.Definition(ctx, e.ID, version); err == nil {
-			s.Definition = def
-		}
+	if s.Run.Status != "" {
+		s.Definition, _, err = a.catalog.Shown(ctx, s.Run, e.Definition)
 	}
-	return s, nil
+	return s, err
 }
 
 // liveRule returns a rule with its current reading.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
@@ -124,7 +125,8 @@ func (a *API) grant(ctx context.Context, permit string, of run.Key) (grant, erro
 }
 
 // inputs lists the keys of its own pipeline that the start of an attempt depends on: by the version
-// that it opened with, and by the active one, which its retry will open with.
+// that it opened with, and by the active one, which its retry will open with. If the former is not
+// available, any key may be one.
 func (a *API) inputs(ctx context.Context, r run.Run) ([]sensor.Key, error) {
 	var keys []sensor.Key
 	add := func(d *pipeline.Definition) {
@@ -140,13 +142,15 @@ func (a *API) inputs(ctx context.Context, r run.Run) ([]sensor.Key, error) {
 			}
 		}
 	}
-	opened, err := store.IfFound(a.catalog.Definition(ctx, r.Pipeline, r.Progress.Opening.ConfigVersion))
+	opened, err := a.catalog.Of(ctx, r)
+	if catalog.IsGone(err) {
+		return nil, notPermitted("which keys the gate of %s reads is unknown, because its version of the pipeline file "+
+			"is not available, so its permit must not write any; use a token with the role sensor", r.ID())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the version of %s: %w", r.ID(), err)
 	}
-	if opened != nil {
-		add(opened)
-	}
+	add(opened)
 	if e := a.catalog.Current().Get(r.Pipeline); e != nil {
 		add(e.Definition)
 	}

@@ -89,3 +89,10 @@ func TestPermitOfAnEndedAttemptWritesNothing(t *testing.T) {
 	w.put(key, `{"status":"pass"}`, permit).problem(409, "claim-done", "CANCELLED")
 	w.post("/api/v1/sensors", `[{"pipeline":"nightly","key":"dbt/run#2026-03-02","data":{}}]`, permit).problem(409, "claim-done")
 }
+
+// The version of the attempt says which keys its gate reads.
+func TestPermitAllowsNothingIfTheVersionOfItsAttemptIsNotAvailable(t *testing.T) {
+	w, permit := newBuilt(t)
+	w.loseVersion("nightly/cron/2026-03-02")
+	w.put("/api/v1/pipelines/nightly/sensors/dbt%2Frun%232026-03-02", `{"status":"pass"}`, permit).problem(403, "", "not available")
+}

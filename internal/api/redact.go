@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/run"
@@ -41,21 +42,24 @@ func (a *API) redact(ctx context.Context, key run.Key, message, output *string) 
 }
 
 // jobSecrets returns what hides the secrets of a run's job, by the version of the file that its
-// attempt opened with. The error is a *job.Refusal if one of them cannot be read.
+// attempt opened with. The error is a *job.Refusal if that version is not available, or one of the
+// secrets cannot be read.
 func (a *API) jobSecrets(ctx context.Context, key run.Key) (job.Redactor, error) {
 	r, err := store.IfFound(a.store.Run(ctx, key))
 	if err != nil {
 		return job.Redactor{}, fmt.Errorf("read run %s: %w", key, err)
 	}
-	version := r.Progress.Opening.ConfigVersion
-	if a.expand == nil || version == "" {
+	if a.expand == nil || r.Status == "" { // of a run that does not exist, nothing is stored
 		return job.Redactor{}, nil
 	}
-	def, err := store.IfFound(a.catalog.Definition(ctx, key.Pipeline, version))
+	def, err := a.catalog.Of(ctx, r)
+	if catalog.IsGone(err) {
+		return job.Redactor{}, job.Refuse(run.Permanent, "its version of the pipeline file is not available")
+	}
 	if err != nil {
 		return job.Redactor{}, err
 	}
-	if def == nil || def.Job == nil || !usesSecrets(def.Job.Raw) {
+	if def.Job == nil || !usesSecrets(def.Job.Raw) {
 		return job.Redactor{}, nil
 	}
 	expanded, err := a.expand(job.Attempt{

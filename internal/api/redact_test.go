@@ -10,7 +10,9 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // withSecret is a pipeline whose job gets a secret, and may report its own result.
@@ -113,4 +115,39 @@ func TestMessageIsNotStoredIfItsSecretsCannotBeRead(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(r["attempts"]), "the message was not stored") || r["status"] != "FAILED_FINAL" {
 		t.Errorf("the run is %v: %v", r["status"], r["attempts"])
 	}
+}
+
+// The secrets of a job are in the version of the file that its attempt opened with. Without that
+// version, any text may contain one.
+func TestMessageIsNotStoredIfTheVersionOfItsJobIsNotAvailable(t *testing.T) {
+	for name, configs := range map[string][]store.Config{
+		"not stored": nil,
+		"broken":     {{Pipeline: "nightly", Version: "lost", File: pipeline.Source{File: "2.yaml", Data: []byte("pipeline: {id: nightly}")}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, token := newSecretive(t, new(bool))
+			w.loseVersion("nightly/manual/2026-03-02", configs...)
+			w.post(nightlyRun+"/job", fmt.Sprintf(`{"result":"fail","message":"login with %s failed","output":"%s"}`, password, password), "Authorization: Bearer "+token).object(200)
+			w.shows(password)
+			r, err := w.Store.Run(ctx, w.Key("nightly/manual/2026-03-02"))
+			w.Check(err)
+			if report := r.Progress.Report; report.Result != run.ResultFail || !strings.Contains(report.Message, "the message was not stored") {
+				t.Errorf("the report is %+v", report)
+			}
+		})
+	}
+}
+
+// loseVersion makes the version "lost" that of a run's attempt. It is not available, unless configs
+// hold it.
+func (w *world) loseVersion(key string, configs ...store.Config) {
+	w.Helper()
+	old, err := w.Store.Run(ctx, w.Key(key))
+	w.Check(err)
+	next := old
+	next.Progress.Opening.ConfigVersion = "lost"
+	next.Version++
+	b := store.Batch{ID: "lose", Configs: configs}
+	b.Swap(old, next)
+	w.Check(w.Store.Commit(ctx, b, w.Now()))
 }

@@ -263,10 +263,12 @@ func (b *builder) waiting(ctx context.Context) error {
 	x, r := &b.x, b.x.Run
 	p := r.Progress
 	x.State = Waiting
-	def := b.definition(ctx)
+	def, err := b.definition(ctx)
+	if err != nil {
+		return err
+	}
 	var ask gate.Answer
 	if def != nil {
-		var err error
 		if ask, err = b.start(ctx, def); err == nil {
 			x.Gate, err = b.shown(ctx, ask.View)
 		}
@@ -383,7 +385,10 @@ func external(def *pipeline.Definition) bool {
 func (b *builder) exhausted(ctx context.Context) error {
 	x, r := &b.x, b.x.Run
 	x.State = Exhausted
-	def := b.definition(ctx)
+	def, err := b.definition(ctx)
+	if err != nil {
+		return err
+	}
 	deadline := b.expired(def)
 	final := r.StartDeadlinePassed
 	switch {
@@ -406,7 +411,6 @@ func (b *builder) exhausted(ctx context.Context) error {
 	if b.def == nil {
 		return nil
 	}
-	var err error
 	if x.Gate, err = b.live(ctx, b.def, nil); err != nil {
 		return err
 	}
@@ -441,20 +445,15 @@ func (b *builder) expired(def *pipeline.Definition) time.Time {
 	return time.Time{}
 }
 
-// definition returns the version that the open attempt uses, or the active version if that can no
-// longer be read.
-func (b *builder) definition(ctx context.Context) *pipeline.Definition {
-	version := b.x.Run.Progress.Opening.ConfigVersion
-	if version == "" {
-		return b.def
+// definition returns the version that the open attempt uses, or the active version if that is not
+// available.
+func (b *builder) definition(ctx context.Context) (*pipeline.Definition, error) {
+	def, own, err := b.Catalog.Shown(ctx, *b.x.Run, b.def)
+	if !own {
+		b.because("old-version", "the version it opened with, %s, cannot be read; these are the rules of the active version",
+			b.x.Run.Progress.Opening.ConfigVersion)
 	}
-	def, err := b.Catalog.Definition(ctx, b.key.Pipeline, version)
-	if err != nil {
-		// An explanation based on the active version is better than none.
-		b.because("old-version", "the version it opened with, %s, cannot be read; these are the rules of the active version", version)
-		return b.def
-	}
-	return def
+	return def, err
 }
 
 // anotherAttempt adds the command that opens another attempt, in a form that would be accepted.

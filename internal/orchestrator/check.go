@@ -52,7 +52,7 @@ func (o *Orchestrator) Poll(ctx context.Context, read run.Run, awaited bool, clo
 	unheld := store.Claim{Task: task(read, clock()), Awaited: awaited}
 	w := &work{o: o, claim: &unheld, clock: clock, now: clock(), run: read}
 	var err error
-	if w.def, err = o.definition(ctx, read); err != nil {
+	if w.def, err = o.Catalog.Of(ctx, read); err != nil {
 		return lifecycle.Step{}, run.Run{}, err
 	}
 	ctx, end := o.Span(ctx, "step "+string(lifecycle.CheckJob), read)
@@ -212,7 +212,7 @@ func (w *work) read(ctx context.Context, key run.Key, attempt int) (bool, error)
 	if w.run.Status != run.Running || w.run.Attempt != attempt {
 		return false, nil
 	}
-	w.def, err = w.o.definition(ctx, w.run)
+	w.def, err = w.o.Catalog.Of(ctx, w.run)
 	return err == nil && w.def.Job != nil, err
 }
 

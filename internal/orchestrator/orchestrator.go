@@ -149,7 +149,7 @@ func (w *work) step(ctx context.Context) (lifecycle.Step, error) {
 	case lifecycle.Wait:
 		return w.wait(ctx, step)
 	}
-	if w.def, err = w.o.definition(ctx, w.run); err != nil {
+	if w.def, err = w.o.Catalog.Of(ctx, w.run); err != nil {
 		return w.withoutDefinition(ctx, step, err)
 	}
 	ctx, end := w.o.Span(ctx, "step "+string(step.Kind), w.run)
@@ -160,15 +160,6 @@ func (w *work) step(ctx context.Context) (lifecycle.Step, error) {
 		end(err)
 	}
 	return next, err
-}
-
-// definition returns the version of the pipeline that an attempt opened with.
-func (o *Orchestrator) definition(ctx context.Context, r run.Run) (*pipeline.Definition, error) {
-	version := r.Progress.Opening.ConfigVersion
-	if e := o.Catalog.Current().Get(r.Pipeline); version == "" && e != nil {
-		return e.Definition, nil
-	}
-	return o.Catalog.Definition(ctx, r.Pipeline, version)
 }
 
 // perform performs one step.

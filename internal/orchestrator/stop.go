@@ -33,10 +33,7 @@ func (o *Orchestrator) Stop(ctx context.Context, r run.Run, now time.Time) (run.
 // workOn returns the work on a run without its task. It has no definition if that is not available any
 // more.
 func (o *Orchestrator) workOn(ctx context.Context, r run.Run, now time.Time) (*work, error) {
-	def, err := o.definition(ctx, r)
-	if catalog.IsGone(err) {
-		err = nil
-	}
+	def, err := catalog.IfKnown(o.Catalog.Of(ctx, r))
 	return &work{o: o, run: r, def: def, now: now}, err
 }
 

@@ -162,10 +162,14 @@ func (t *turn) attempts(ctx context.Context, key run.Key) ([]attempt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read run %s: %w", key, err)
 	}
-	if def, err := t.opened(ctx, r, active); err != nil {
-		return nil, err
-	} else if def != nil && r.Status != "" {
-		found = append(found, attempt{r, def})
+	if r.Status != "" {
+		def, _, err := t.Catalog.Shown(ctx, r, active)
+		if err != nil {
+			return nil, err
+		}
+		if def != nil {
+			found = append(found, attempt{r, def})
+		}
 	}
 	if active == nil || !active.DryRun {
 		return found, nil
@@ -178,19 +182,6 @@ func (t *turn) attempts(ctx context.Context, key run.Key) ([]attempt, error) {
 		found = append(found, attempt{dry, active})
 	}
 	return found, nil
-}
-
-// opened returns the file version that a run opened with; the active one if that is unknown.
-func (t *turn) opened(ctx context.Context, r run.Run, active *pipeline.Definition) (*pipeline.Definition, error) {
-	version := r.Progress.Opening.ConfigVersion
-	if version == "" {
-		return active, nil
-	}
-	def, err := t.Catalog.Definition(ctx, r.Pipeline, version)
-	if errors.Is(err, store.ErrNotFound) {
-		return active, nil
-	}
-	return def, err
 }
 
 // missing converts store.ErrNotFound to the zero Run.

@@ -50,7 +50,7 @@ func (h *jobHandler) Cancel(ctx context.Context, key run.Key, by, why string, no
 }
 
 func (h *jobHandler) cancel(ctx context.Context, old run.Run, by, why string, now time.Time) (run.Run, error) {
-	def, err := h.definition(ctx, old)
+	def, err := catalog.IfKnown(h.catalog.Of(ctx, old))
 	if err != nil {
 		return run.Run{}, err
 	}
@@ -99,16 +99,6 @@ func (h *jobHandler) stopCancelled(ctx context.Context, ended run.Run, now time.
 		return ended
 	}
 	return next
-}
-
-// definition returns the version of the file that an attempt opened with; nil if it is not available
-// any more.
-func (c *core) definition(ctx context.Context, r run.Run) (*pipeline.Definition, error) {
-	def, err := c.catalog.Definition(ctx, r.Pipeline, r.Progress.Opening.ConfigVersion)
-	if catalog.IsGone(err) {
-		return nil, nil
-	}
-	return def, err
 }
 
 // freeSlot frees the slot of an attempt in the commit that ends it, unless its job keeps it. If other
@@ -235,7 +225,7 @@ func (h *jobHandler) recordLeft(ctx context.Context, b *store.Batch, old run.Run
 	if err != nil {
 		return old, err
 	}
-	def, err := h.definition(ctx, old)
+	def, err := catalog.IfKnown(h.catalog.Of(ctx, old))
 	if err != nil {
 		return old, err
 	}

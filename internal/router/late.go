@@ -149,7 +149,7 @@ func (h *lateHandler) changedSince(ctx context.Context, e *catalog.Entry, old ru
 	}
 	q := h.question(e, old.Period)
 	if !in.upstream { // the attempt may have run with an earlier version of the file
-		if q.Definition, err = h.ranWith(ctx, e, start.Config); err != nil {
+		if q.Definition, _, err = h.catalog.Shown(ctx, old, e.Definition); err != nil {
 			return nil, err
 		}
 	}
@@ -174,19 +174,6 @@ func (h *lateHandler) changedSince(ctx context.Context, e *catalog.Entry, old ru
 // first one counts all the same if it meets the start condition, or is announced by such a reading.
 func (in input) unused(l gate.Late) bool {
 	return l.First && !l.Key.Engine() && !in.announced && (!l.Start || l.Unmet)
-}
-
-// ranWith returns the version of the file with which an attempt started; the active one if that
-// version is no longer available.
-func (h *lateHandler) ranWith(ctx context.Context, e *catalog.Entry, version string) (*pipeline.Definition, error) {
-	if version == e.Version {
-		return e.Definition, nil
-	}
-	d, err := h.catalog.Definition(ctx, e.ID, version)
-	if catalog.IsGone(err) {
-		return e.Definition, nil
-	}
-	return d, err
 }
 
 // asAtEnd returns a function that reports whether a sensor shows the same data as when the attempt

@@ -31,13 +31,12 @@ func (h *readingHandler) readByOlder(ctx context.Context, id pipeline.ID, c stor
 	}
 	var errs []error
 	for _, one := range attempts {
-		version := one.Progress.Opening.ConfigVersion
-		def, err := h.catalog.Definition(ctx, id, version)
-		if err != nil {
+		def, err := catalog.IfKnown(h.catalog.Of(ctx, one))
+		if err != nil || def == nil { // without its version, no attempt evaluates its gate
 			errs = append(errs, err)
 			continue
 		}
-		sw := h.newSensorWrite(&catalog.Entry{Definition: def, Version: version, Horizon: row.Horizon}, row, c)
+		sw := h.newSensorWrite(&catalog.Entry{Definition: def, Version: one.Progress.Opening.ConfigVersion, Horizon: row.Horizon}, row, c)
 		if sw.isFor(one.Period) {
 			_, err = h.wakeFor(ctx, sw, one, now)
 			errs = append(errs, err)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // patient returns a pipeline whose gate is evaluated each half hour, with more in its schedule.
@@ -97,4 +99,25 @@ func TestRowForgetsOlderVersionsOnceNoAttemptHasThem(t *testing.T) {
 	w.Write("orders", "b#2026-03-03", "n=2")
 	same(t, "after its end", 0, older())
 	same(t, "readers", 0, len(w.Catalog.OlderReaders("orders", "b")))
+}
+
+// An attempt whose version is not available evaluates no gate, so a write need not wake it.
+func TestVersionThatIsNotAvailableStopsNoWrite(t *testing.T) {
+	const arrival = ", trigger: {key: arrival, check: exists}"
+	w := newWorld(t, patient(arrival, "validation: {rules: [{key: b, check: exists}]}"))
+	w.Write("orders", "arrival#2026-03-02", "n=1")
+	w.Write("orders", "arrival#2026-03-03", "n=1")
+	w.apply(patient(arrival, ""))
+	w.Settle()
+	old, err := w.Store.Run(ctx, w.Key("orders/stream/2026-03-02"))
+	w.Check(err)
+	next := old
+	next.Progress.Opening.ConfigVersion = "lost"
+	next.Version++
+	b := store.Batch{ID: "lose"}
+	b.Swap(old, next)
+	w.Check(w.Store.Commit(ctx, b, w.Now()))
+	w.Write("orders", "b#2026-03-03", "n=1")
+	w.expect("orders/stream/2026-03-02", "PENDING 1")
+	w.expect("orders/stream/2026-03-03", "RUNNING 1")
 }

@@ -56,8 +56,11 @@ func (h *pipelineHandler) handSlots(ctx context.Context, row store.Pipeline, now
 		if one.Progress.WaitingSince.IsZero() {
 			return nil
 		}
-		def, err := h.catalog.Definition(ctx, row.ID, one.Progress.Opening.ConfigVersion)
-		if err == nil && def.MaxActive > 0 && taken >= def.MaxActive {
+		def, err := catalog.IfKnown(h.catalog.Of(ctx, one))
+		if err != nil {
+			return err
+		}
+		if def != nil && def.MaxActive > 0 && taken >= def.MaxActive {
 			return nil
 		}
 		taken++

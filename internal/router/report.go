@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
@@ -102,7 +103,7 @@ func (h *jobHandler) classified(ctx context.Context, old run.Run, o run.Outcome)
 	if o.Result == run.ResultSuccess {
 		return run.Unknown, nil
 	}
-	d, err := store.IfFound(h.catalog.Definition(ctx, old.Pipeline, old.Progress.Opening.ConfigVersion))
+	d, err := catalog.IfKnown(h.catalog.Of(ctx, old))
 	if err != nil || d == nil || d.Job == nil {
 		return o.Category, err
 	}
@@ -127,7 +128,7 @@ func (h *jobHandler) logLate(ctx context.Context, old run.Run, o run.Outcome, no
 		if waitsForItsJob(old) {
 			b.Schedule(store.LeftTask(old, now))
 		}
-		def, err := h.definition(ctx, old)
+		def, err := catalog.IfKnown(h.catalog.Of(ctx, old))
 		if err != nil {
 			return Reported{}, err
 		}

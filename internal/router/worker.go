@@ -153,7 +153,7 @@ func (h *workerHandler) claim(ctx context.Context, q ClaimRequest, old run.Run, 
 		}
 		return run.Run{}, notClaimed(old, ask)
 	}
-	def, err := h.catalog.Definition(ctx, old.Pipeline, old.Progress.Opening.ConfigVersion)
+	def, err := h.catalog.Of(ctx, old)
 	if err != nil {
 		return run.Run{}, err
 	}
@@ -219,7 +219,7 @@ func (h *workerHandler) ask(ctx context.Context, old run.Run, now time.Time) (ga
 	if err != nil {
 		return gate.Answer{}, row, err
 	}
-	def, err := h.catalog.Definition(ctx, old.Pipeline, old.Progress.Opening.ConfigVersion)
+	def, err := h.catalog.Of(ctx, old)
 	if err != nil {
 		return gate.Answer{}, row, err
 	}

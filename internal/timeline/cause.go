@@ -7,7 +7,6 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/explain"
 	"github.com/interlock-go/interlock/internal/gate"
-	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
@@ -105,20 +104,13 @@ func (b *builder) closed(ctx context.Context) (map[run.Key]*store.SeenLeaf, erro
 
 // live returns the first rule that keeps the gate of a waiting run closed now; nil if none does.
 func (b *builder) live(ctx context.Context, r run.Run) (*store.SeenLeaf, error) {
-	view, err := gate.Evaluate(ctx, b.reader.Store, gate.Question{Definition: b.definition(ctx, r), Upstream: b.reader.Catalog.Current().Definition, Period: r.Period, Opened: r.Progress.WindowStart}, b.reader.now)
+	def, _, err := b.reader.Catalog.Shown(ctx, r, b.e.Definition)
+	if err != nil {
+		return nil, err
+	}
+	view, err := gate.Evaluate(ctx, b.reader.Store, gate.Question{Definition: def, Upstream: b.reader.Catalog.Current().Definition, Period: r.Period, Opened: r.Progress.WindowStart}, b.reader.now)
 	if err != nil || view.Verdict.Outcome == rule.Pass {
 		return nil, err
 	}
 	return explain.FirstClosed(view.Leaves()), nil
-}
-
-// definition returns the version that an attempt uses, or the active one if that can no longer be
-// read.
-func (b *builder) definition(ctx context.Context, r run.Run) *pipeline.Definition {
-	if version := r.Progress.Opening.ConfigVersion; version != "" {
-		if def, err := b.reader.Catalog.Definition(ctx, b.e.ID, version); err == nil {
-			return def
-		}
-	}
-	return b.e.Definition
 }
