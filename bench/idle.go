@@ -13,12 +13,10 @@ import (
 
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/catalog"
-	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/job/all"
-	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store/sqlite"
 )
 
@@ -88,10 +86,7 @@ func newListener(pipelines int) (_ *listener, err error) {
 	if _, err := c.Apply(context.Background(), catalog.Files{Pipelines: waiting(pipelines)}, time.Now()); err != nil {
 		return nil, errors.Join(err, l.store.Close(), os.RemoveAll(l.dir))
 	}
-	routes := router.New(router.Deps{
-		Store: l.store, Catalog: c, Deadlines: slamonitor.New(l.store, c),
-		Jobs: orchestrator.New(orchestrator.Deps{Store: l.store, Catalog: c}),
-	})
+	routes := controller.New(controller.Parts{Store: l.store, Catalog: c, Now: time.Now}).Router
 	ctx, stop := context.WithCancel(context.Background())
 	l.stop = stop
 	go func() { l.failed <- l.follow(ctx, routes) }()
@@ -126,7 +121,7 @@ func (l *listener) serve(c *catalog.Catalog) (err error) {
 // follow routes every change, as the engine does.
 func (l *listener) follow(ctx context.Context, routes *router.Router) error {
 	for {
-		changes, err := l.store.Receive(ctx, engine.Group, "bench", 256)
+		changes, err := l.store.Receive(ctx, controller.Group, "bench", 256)
 		if err != nil {
 			return err
 		}
@@ -135,7 +130,7 @@ func (l *listener) follow(ctx context.Context, routes *router.Router) error {
 				return err
 			}
 		}
-		if err := l.store.Done(ctx, engine.Group, changes); err != nil {
+		if err := l.store.Done(ctx, controller.Group, changes); err != nil {
 			return err
 		}
 		l.handled.Add(int64(len(changes)))

@@ -15,11 +15,9 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
-	"github.com/interlock-go/interlock/internal/orchestrator"
-	"github.com/interlock-go/interlock/internal/router"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/sqlite"
 	"github.com/interlock-go/interlock/internal/watchdog"
@@ -193,13 +191,15 @@ func scaleProcess(dir string) (err error) {
 	}
 	engine.SpareMemory(len(c.Current().All()))
 	found.Start = time.Since(began)
-	monitor := slamonitor.New(db, c)
+	parts := controller.New(controller.Parts{
+		Store: db, Catalog: c, Now: func() time.Time { return scaleStart.Add(5 * time.Minute) }, Watchdog: watchdog.Deps{Interval: time.Minute},
+	})
 	if len(report.Accepted) > 0 { // this is the first process
-		if err := settleIn(ctx, db, c, monitor); err != nil {
+		if err := settleIn(ctx, db, parts); err != nil {
 			return err
 		}
 	}
-	if found.Pass, err = passes(ctx, db, c, monitor); err != nil {
+	if found.Pass, err = passes(ctx, parts); err != nil {
 		return err
 	}
 	if found.Resident, err = resident(); err != nil {
@@ -211,16 +211,16 @@ func scaleProcess(dir string) (err error) {
 }
 
 // settleIn does the engine's work after a first start: it arms deadlines and consumes the changes.
-func settleIn(ctx context.Context, db *sqlite.Store, c *catalog.Catalog, monitor *slamonitor.Monitor) error {
+func settleIn(ctx context.Context, db *sqlite.Store, c *controller.Controller) error {
 	claims, err := db.Claim(ctx, store.ClaimQuery{Limit: math.MaxInt, Lease: time.Hour}, scaleStart)
 	if err != nil {
 		return err
 	}
 	for _, claim := range claims {
-		if e := c.Current().Get(claim.Task.Pipeline); claim.Task.Kind != store.Arm || e.SLA.Deadline == nil {
+		if e := c.Catalog.Current().Get(claim.Task.Pipeline); claim.Task.Kind != store.Arm || e.SLA.Deadline == nil {
 			continue
 		}
-		if err := monitor.Arm(ctx, claim, scaleStart); err != nil {
+		if err := c.Monitor.Arm(ctx, claim, scaleStart); err != nil {
 			return err
 		}
 	}
@@ -228,15 +228,15 @@ func settleIn(ctx context.Context, db *sqlite.Store, c *catalog.Catalog, monitor
 		return err
 	}
 	for {
-		n, _, err := db.Backlog(ctx, engine.Group)
+		n, _, err := db.Backlog(ctx, controller.Group)
 		if n == 0 || err != nil {
 			return err
 		}
-		changes, err := db.Receive(ctx, engine.Group, "bench", store.MaxPage)
+		changes, err := db.Receive(ctx, controller.Group, "bench", store.MaxPage)
 		if err != nil {
 			return err
 		}
-		if err := db.Done(ctx, engine.Group, changes); err != nil {
+		if err := db.Done(ctx, controller.Group, changes); err != nil {
 			return err
 		}
 	}
@@ -246,15 +246,13 @@ func settleIn(ctx context.Context, db *sqlite.Store, c *catalog.Catalog, monitor
 // may find anything. With few pipelines, several passes are timed together so that they check the
 // same number of pipelines in total: both times are then long enough to include their share of
 // garbage collection and noise.
-func passes(ctx context.Context, db *sqlite.Store, c *catalog.Catalog, monitor *slamonitor.Monitor) (time.Duration, error) {
-	routes := router.New(router.Deps{Store: db, Catalog: c, Deadlines: monitor, Jobs: orchestrator.New(orchestrator.Deps{Store: db, Catalog: c})})
-	dog := watchdog.New(watchdog.Deps{Store: db, Catalog: c, Router: routes, Deadlines: monitor, Group: engine.Group, Interval: time.Minute})
-	together := max(1, scaleMany/len(c.Current().All()))
+func passes(ctx context.Context, c *controller.Controller) (time.Duration, error) {
+	together := max(1, scaleMany/len(c.Catalog.Current().All()))
 	best := time.Duration(1 << 62)
 	for range scalePasses {
 		began := time.Now()
 		for range together {
-			if err := passInVain(ctx, dog); err != nil {
+			if err := passInVain(ctx, c); err != nil {
 				return 0, err
 			}
 		}
@@ -264,8 +262,8 @@ func passes(ctx context.Context, db *sqlite.Store, c *catalog.Catalog, monitor *
 }
 
 // passInVain runs one pass, which must find nothing.
-func passInVain(ctx context.Context, dog *watchdog.Watchdog) error {
-	report, err := dog.Pass(ctx, func() time.Time { return scaleStart.Add(5 * time.Minute) })
+func passInVain(ctx context.Context, c *controller.Controller) error {
+	report, err := c.Watch(ctx)
 	if err != nil {
 		return err
 	}

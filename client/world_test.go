@@ -15,13 +15,13 @@ import (
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sink"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
@@ -77,7 +77,7 @@ func assemble(tokens []api.Token) (*memory.Store, *api.API, error) {
 	_, err := c.Apply(ctx, catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte(orders)}}}, tuesday)
 	a := api.New(api.Deps{
 		Store: s, Catalog: c, Now: func() time.Time { return tuesday }, Logger: slog.New(slog.DiscardHandler),
-		Operator: router.New(router.Deps{Store: s, Catalog: c, Deadlines: slamonitor.New(s, c), Jobs: idle{}, Limits: router.Limits{StartTries: 1}}),
+		Operator: controller.New(controller.Parts{Store: s, Catalog: c, Jobs: idle{}, Limits: router.Limits{StartTries: 1}}).Router,
 		Settings: api.Settings{Loopback: true, Tokens: tokens}, Alerts: notify.New(notify.Options{Store: s, Sinks: []sink.Sink{deaf{}}}),
 	})
 	return s, a, err

@@ -17,8 +17,10 @@ import (
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/catalog"
+	assembly "github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/dashboard"
 	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/settings"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/web"
@@ -36,6 +38,7 @@ const filesPace = 15 * time.Second
 type console struct {
 	store   *dynamo.Store
 	catalog *catalog.Catalog
+	workers *router.Router // serves workers on the tables: their requests need no function, only a compare-and-swap of the run
 	server  *http.Server
 	listen  net.Listener
 	logger  *slog.Logger
@@ -50,6 +53,7 @@ func openConsole(ctx context.Context, url, listen, readOnly string, logger *slog
 		return nil, err
 	}
 	c := &console{store: db, catalog: catalog.New(db, all.Kinds()), logger: logger}
+	c.workers = assembly.New(assembly.Parts{Store: db, Catalog: c.catalog, Now: time.Now}).Router
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, db.Close())

@@ -14,13 +14,12 @@ import (
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/catalog"
+	assembly "github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/lifecycle"
-	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/dynamotest"
@@ -76,9 +75,8 @@ func offered(t *testing.T, db *dynamo.Store) client.RunKey {
 	if _, err := c.Apply(t.Context(), files, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	steps := orchestrator.New(orchestrator.Deps{Store: db, Catalog: c})
-	routes := router.New(router.Deps{Store: db, Catalog: c, Deadlines: slamonitor.New(db, c), Jobs: steps, Limits: router.Limits{RunTimeout: time.Hour, StartTries: 1}})
-	r, err := routes.Trigger(t.Context(), router.TriggerRequest{ID: "w1", Pipeline: "nightly", By: "ada"}, time.Now())
+	functions := assembly.New(assembly.Parts{Store: db, Catalog: c, Now: time.Now, Limits: router.Limits{RunTimeout: time.Hour, StartTries: 1}})
+	r, err := functions.Router.Trigger(t.Context(), router.TriggerRequest{ID: "w1", Pipeline: "nightly", By: "ada"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +84,7 @@ func offered(t *testing.T, db *dynamo.Store) client.RunKey {
 	if err != nil || len(claims) != 1 {
 		t.Fatalf("%d tasks, error %v", len(claims), err)
 	}
-	if _, err := steps.Step(t.Context(), claims[0], time.Now); err != nil {
+	if err := functions.Perform(t.Context(), claims[0]); err != nil {
 		t.Fatal(err)
 	}
 	return client.RunKey{Pipeline: "nightly", Schedule: string(r.Schedule), Date: r.Period.String()}

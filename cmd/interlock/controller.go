@@ -20,6 +20,7 @@ import (
 	"github.com/interlock-go/interlock/internal/archive"
 	"github.com/interlock-go/interlock/internal/audit"
 	"github.com/interlock-go/interlock/internal/catalog"
+	assembly "github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/datadir"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/files"
@@ -27,11 +28,10 @@ import (
 	"github.com/interlock-go/interlock/internal/metrics"
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/orchestrator"
-	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/settings"
-	"github.com/interlock-go/interlock/internal/slamonitor"
+	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
@@ -45,7 +45,7 @@ type controller struct {
 	store   records
 	catalog *catalog.Catalog
 	reload  *engine.Reloader
-	routes  *router.Router
+	parts   *assembly.Controller
 	engine  *engine.Engine
 	server  *http.Server
 	api     *api.API
@@ -220,9 +220,6 @@ func (c *controller) assemble(ctx context.Context) error {
 		return err
 	}
 	counted := observer.Store(c.store)
-	h := c.newHandlers(counted, jobs, who.replica)
-	c.routes = h.routes
-	probes := prober.New(prober.Deps{Store: counted, Catalog: c.catalog, Evaluator: jobs.evaluator})
 	sinks, err := newSinks(c.file.Alerts, sinkParts{
 		guard: jobs.guard, getenv: c.around.getenv, threads: notify.NewThreads(c.store), logger: c.logger,
 	})
@@ -230,18 +227,16 @@ func (c *controller) assemble(ctx context.Context) error {
 		return err
 	}
 	observer.Sinks(sinks)
+	c.parts = c.newParts(counted, jobs, sinks, who.replica)
 	c.engine = engine.New(engine.Options{
 		Store: counted, Logger: c.steady, Observer: observer, Replica: who.replica, Alone: !c.store.shared,
-		Apart:   map[store.TaskKind]int{store.RunProbe: c.file.Engine.ProbeWorkers},
-		Workers: c.file.Engine.Workers, BlockingStarts: c.file.Engine.BlockingStarts, Lease: c.file.Engine.Lease.D(), LostAfter: c.file.Engine.LostAfter.D(),
-		Notifier: c.notifier(sinks),
+		Workers: c.file.Engine.Workers, ProbeWorkers: c.file.Engine.ProbeWorkers, BlockingStarts: c.file.Engine.BlockingStarts,
+		Lease: c.file.Engine.Lease.D(), LostAfter: c.file.Engine.LostAfter.D(), Notifier: c.parts.Notifier,
 		Handlers: engine.Handlers{
-			Change: c.tracing.change(c.watched(h.routes.Handle)),
-			Tasks:  c.taskHandlers(h.steps, h.routes, h.monitor, probes),
-			Await: c.tracing.await(counted, func(ctx context.Context, key run.Key, n int) error {
-				return h.steps.Await(ctx, key, n, time.Now)
-			}),
-			Ticks:  append(c.ticks(h.dog, jobs, observer), repeatTick(sinks)...),
+			Change: c.tracing.change(c.watched(c.parts.Router.Handle)),
+			Task:   c.tracing.task(c.parts.Perform),
+			Await:  c.tracing.await(counted, c.parts.Await),
+			Ticks:  append(c.ticks(jobs, observer), repeatTick(sinks)...),
 			Config: c.takeConfig,
 		},
 	})
@@ -253,40 +248,26 @@ func (c *controller) assemble(ctx context.Context) error {
 		Name: "interlock_other_store_seen", Help: "1 while another controller, with another store, answers at this controller's address.",
 	}, c.rivals.gauge))
 	c.tail = jobs.tails(who.replica, c.catalog)
-	return c.assembleServer(ctx, h.routes, callbacks, registry, jobs)
+	return c.assembleServer(ctx, c.parts.Router, callbacks, registry, jobs)
 }
 
-// handlers are the parts of a controller that make decisions.
-type handlers struct {
-	monitor *slamonitor.Monitor
-	steps   *orchestrator.Orchestrator
-	routes  *router.Router
-	dog     *watchdog.Watchdog
-}
-
-func (c *controller) newHandlers(s store.Store, jobs *jobs, replica string) handlers {
-	var h handlers
-	h.monitor = slamonitor.New(s, c.catalog)
-	h.steps = orchestrator.New(orchestrator.Deps{
-		Store: s, Catalog: c.catalog, Jobs: jobs.types, Expand: jobs.expand, Replica: replica, Lease: c.file.Engine.Lease.D(),
-		Early: c.store.shared,
-		Enter: func(ctx context.Context, jobType string, blocking bool) (bool, error) {
-			return c.engine.Enter(ctx, jobType, blocking)
+// newParts puts the handlers together.
+func (c *controller) newParts(s store.Store, jobs *jobs, sinks []sink.Sink, replica string) *assembly.Controller {
+	return assembly.New(assembly.Parts{
+		Store: s, Catalog: c.catalog, Now: time.Now, Probes: jobs.evaluator, Alerts: c.alerts(sinks),
+		Steps: orchestrator.Deps{
+			Jobs: jobs.types, Expand: jobs.expand, Replica: replica, Lease: c.file.Engine.Lease.D(), Early: c.store.shared,
+			Enter: func(ctx context.Context, jobType string, blocking bool) (bool, error) {
+				return c.engine.Enter(ctx, jobType, blocking)
+			},
+			Span:    c.tracing.Step,
+			Running: func(key run.Key, attempt int) { c.engine.Began(key, attempt) },
 		},
-		Span:    c.tracing.Step,
-		Running: func(key run.Key, attempt int) { c.engine.Began(key, attempt) },
-	})
-	h.routes = router.New(router.Deps{
-		Store: s, Catalog: c.catalog, Deadlines: h.monitor, Jobs: h.steps,
 		Limits: router.Limits{
 			RunTimeout: c.file.Engine.RunTimeout.D(), StartTries: c.file.Engine.TriggerMaxAttempts, StartBackoff: c.file.Engine.TriggerBackoff.D(),
 		},
+		Watchdog: watchdog.Deps{Interval: c.file.Watchdog.Interval.D(), History: c.file.Retention.History.D()},
 	})
-	h.dog = watchdog.New(watchdog.Deps{
-		Store: s, Catalog: c.catalog, Router: h.routes, Deadlines: h.monitor, Group: engine.Group, Interval: c.file.Watchdog.Interval.D(),
-		History: c.file.Retention.History.D(),
-	})
-	return h
 }
 
 // assembleServer builds the HTTP server.
@@ -385,32 +366,6 @@ func (c *controller) gatePace() time.Duration {
 		return sharedGatePace
 	}
 	return 0
-}
-
-// taskHandlers maps each kind of task to its handler.
-func (c *controller) taskHandlers(steps *orchestrator.Orchestrator, routes *router.Router, monitor *slamonitor.Monitor, probes *prober.Prober) map[store.TaskKind]func(context.Context, store.Claim) error {
-	at := func(f func(context.Context, store.Claim, time.Time) error) func(context.Context, store.Claim) error {
-		return func(ctx context.Context, c store.Claim) error { return f(ctx, c, time.Now()) }
-	}
-	handlers := map[store.TaskKind]func(context.Context, store.Claim) error{
-		store.Advance: func(ctx context.Context, c store.Claim) error {
-			_, err := steps.Step(ctx, c, time.Now)
-			return err
-		},
-		store.AdvanceDry:    at(routes.AdvanceDry),
-		store.Fire:          at(routes.Fire),
-		store.ReopenPeriods: at(routes.Reopen),
-		store.ResumePaused:  at(routes.ResumeDue),
-		store.CheckPostRun:  at(routes.CheckPostRun),
-		store.CheckLeft:     at(routes.CheckLeft),
-		store.Arm:           at(monitor.Arm),
-		store.FireDeadline:  at(monitor.Fire),
-		store.RunProbe:      func(ctx context.Context, c store.Claim) error { return probes.Run(ctx, c, time.Now) },
-	}
-	for kind, handle := range handlers {
-		handlers[kind] = c.tracing.task(handle)
-	}
-	return handlers
 }
 
 // address is the server's address for clients on the same machine.

@@ -13,14 +13,13 @@ import (
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/catalog"
+	assembly "github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/lifecycle"
-	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/dynamotest"
@@ -31,8 +30,7 @@ import (
 type deployedExec struct {
 	*testing.T
 	db          *dynamo.Store
-	routes      *router.Router
-	steps       *orchestrator.Orchestrator
+	functions   *assembly.Controller
 	url, binary string
 	dir         string
 }
@@ -54,10 +52,8 @@ func newDeployedExec(t *testing.T) *deployedExec {
 	if _, err := c.Apply(t.Context(), files, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	d.db, d.steps = db, orchestrator.New(orchestrator.Deps{Store: db, Catalog: c})
-	d.routes = router.New(router.Deps{
-		Store: db, Catalog: c, Deadlines: slamonitor.New(db, c), Jobs: d.steps, Limits: router.Limits{RunTimeout: time.Hour, StartTries: 1},
-	})
+	d.db = db
+	d.functions = assembly.New(assembly.Parts{Store: db, Catalog: c, Now: time.Now, Limits: router.Limits{RunTimeout: time.Hour, StartTries: 1}})
 	return d
 }
 
@@ -68,7 +64,7 @@ func (d *deployedExec) open(day string) run.Key {
 	if err != nil {
 		d.Fatal(err)
 	}
-	r, err := d.routes.Trigger(d.Context(), router.TriggerRequest{ID: "open/" + day, Pipeline: "nightly", Period: of, By: "ada"}, time.Now())
+	r, err := d.functions.Router.Trigger(d.Context(), router.TriggerRequest{ID: "open/" + day, Pipeline: "nightly", Period: of, By: "ada"}, time.Now())
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -83,7 +79,7 @@ func (d *deployedExec) step(key run.Key) run.Run {
 	if err != nil || len(claims) != 1 {
 		d.Fatalf("%d tasks, error %v", len(claims), err)
 	}
-	if _, err := d.steps.Step(d.Context(), claims[0], time.Now); err != nil {
+	if err := d.functions.Perform(d.Context(), claims[0]); err != nil {
 		d.Fatal(err)
 	}
 	return d.read(key)

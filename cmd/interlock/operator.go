@@ -129,31 +129,25 @@ func (t tableOperator) Report(ctx context.Context, o run.Outcome, now time.Time)
 		return router.Reported{}, err
 	}
 	if o.Attempt != 0 && (r.Attempt != o.Attempt || r.Progress.Offer.Worker != "") {
-		return t.workers().Report(ctx, o, now)
+		return t.workers.Report(ctx, o, now)
 	}
 	out, err := t.ask(ctx, awslambda.Operation{Action: awslambda.Report, Pipeline: o.Key.Pipeline, Outcome: o, By: o.By}, now)
 	return orZero(out.Reported), err
 }
 
-// workers returns a router that serves workers directly on the tables: their requests need no
-// function, only a compare-and-swap of the run.
-func (t tableOperator) workers() *router.Router {
-	return router.New(router.Deps{Store: t.store, Catalog: t.catalog})
-}
-
 // Claim gives an offered attempt to a worker.
 func (t tableOperator) Claim(ctx context.Context, q router.ClaimRequest, now time.Time) (run.Run, error) {
-	return t.workers().Claim(ctx, q, now)
+	return t.workers.Claim(ctx, q, now)
 }
 
 // Heartbeat records a worker's heartbeat.
 func (t tableOperator) Heartbeat(ctx context.Context, key run.Key, attempt int, beat router.Heartbeat, now time.Time) (run.Run, error) {
-	return t.workers().Heartbeat(ctx, key, attempt, beat, now)
+	return t.workers.Heartbeat(ctx, key, attempt, beat, now)
 }
 
 // Trace returns the trace of an attempt.
 func (t tableOperator) Trace(ctx context.Context, key run.Key) (string, error) {
-	return t.workers().Trace(ctx, key)
+	return t.workers.Trace(ctx, key)
 }
 
 // Pause requests the pause of a pipeline.
@@ -191,7 +185,7 @@ func (t tableOperator) Backfill(ctx context.Context, q router.BackfillRequest, n
 // Answered returns stored answers to claims. The stream-router recognises any other repeated
 // request by its id.
 func (t tableOperator) Answered(ctx context.Context, key string, now time.Time) (router.Answer, bool, error) {
-	return t.workers().Answered(ctx, key, now)
+	return t.workers.Answered(ctx, key, now)
 }
 
 // KeepAnswer stores nothing: a refused request changed nothing, and may be sent again.

@@ -20,13 +20,13 @@ const startedPaused = "started paused"
 func (c *controller) pauseFirst(ctx context.Context) error {
 	now := time.Now()
 	if !c.around.paused {
-		_, err := c.routes.SpreadPause(ctx, now)
+		_, err := c.parts.Router.SpreadPause(ctx, now)
 		return err
 	}
 	all, err := c.pauseOfAll(ctx)
 	if err == nil {
 		p := store.Pause{By: "server", Why: startedPaused, HoldSLA: all.HoldSLA}
-		_, err = c.routes.PauseAll(ctx, p, now)
+		_, err = c.parts.Router.PauseAll(ctx, p, now)
 	}
 	if err != nil {
 		return fmt.Errorf("pause all pipelines before the start: %w", err)

@@ -14,7 +14,6 @@ import (
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/notify"
-	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/settings"
 	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/sink/alertmanager"
@@ -176,18 +175,10 @@ func readOptionalSecret(what, env, file string, getenv func(string) string) (str
 	return readSecret(what, env, file, getenv)
 }
 
-// notifier creates the notifier with the alert settings of the server's file.
-func (c *controller) notifier(sinks []sink.Sink) *notify.Notifier {
+// alerts returns how alerts are sent, by the settings of the server's file.
+func (c *controller) alerts(sinks []sink.Sink) *notify.Options {
 	a := c.file.Alerts
-	return notify.New(notify.Options{
-		Store: c.store, Sinks: sinks, Routes: routes(&a), BaseURL: a.BaseURL, Concurrency: a.Concurrency, Since: c.began,
-		Subject: func(id pipeline.ID) notify.Subject {
-			if e := c.catalog.Current().Get(id); e != nil {
-				return notify.Subject{Owner: e.Owner, Tags: e.Tags}
-			}
-			return notify.Subject{}
-		},
-	})
+	return &notify.Options{Store: c.store, Sinks: sinks, Routes: routes(&a), BaseURL: a.BaseURL, Concurrency: a.Concurrency, Since: c.began}
 }
 
 // routes returns the alert routes of the server's file, the default last.

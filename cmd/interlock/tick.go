@@ -23,7 +23,6 @@ import (
 	"github.com/interlock-go/interlock/internal/presence"
 	"github.com/interlock-go/interlock/internal/settings"
 	"github.com/interlock-go/interlock/internal/store"
-	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // trimAll deletes what retention no longer keeps, in small steps. It rests after each for as long as
@@ -55,13 +54,13 @@ func retentionOf(r settings.Retention) store.Retention {
 }
 
 // ticks returns the controller's periodic tasks.
-func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *metrics.Observer) []engine.Tick {
+func (c *controller) ticks(j *jobs, o *metrics.Observer) []engine.Tick {
 	retention := retentionOf(c.file.Retention)
 	beat := heartbeat{url: c.file.Watchdog.HeartbeatURL, client: j.guard.Client(10 * time.Second)}
 	return append(append(c.archive.ticks(), c.storeTick()...), []engine.Tick{
-		{Name: "presence", Every: presence.Interval, Now: true, Do: presence.New(c.store).Attend},
+		{Name: "presence", Every: presence.Interval, Now: true, Do: c.parts.Presence.Attend},
 		{Name: "watchdog", Every: c.file.Watchdog.Interval.D(), First: true, One: true, Do: func(ctx context.Context, _ time.Time) error {
-			report, err := dog.Pass(ctx, time.Now)
+			report, err := c.parts.Watch(ctx)
 			o.Watched(report)
 			if err != nil || beat.url == "" {
 				return err

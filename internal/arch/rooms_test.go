@@ -109,6 +109,7 @@ var rooms = map[string]layer{
 	"internal/attention":     handle,
 	"internal/audit":         handle,
 	"internal/ingest":        handle,
+	"internal/controller":    handle, // all of them, put together for hosts
 
 	"internal/files":          adapter,
 	"internal/oidc":           adapter,

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/probe"
@@ -59,10 +60,7 @@ func (w *Watch) askProbes(ctx context.Context) (int, error) {
 
 // askAll carries out probe tasks, several at once.
 func (w *Watch) askAll(ctx context.Context, claims []store.Claim) error {
-	handle := w.handlers()[store.RunProbe]
-	return together(len(claims), askers, func(i int) error {
-		return w.held(ctx, claims[i], func(ctx context.Context, c store.Claim) error { return w.try(ctx, c, handle) })
-	})
+	return together(len(claims), askers, func(i int) error { return w.held(ctx, claims[i], w.try) })
 }
 
 // together calls do for the numbers below n, at most atOnce at a time, and returns all errors.
@@ -147,7 +145,7 @@ type Jobs struct {
 	Orchestrator string
 }
 
-var _ Remote = Jobs{}
+var _ controller.Jobs = Jobs{}
 
 // StillRuns reports whether an abandoned job still runs.
 func (j Jobs) StillRuns(ctx context.Context, r run.Run, _ time.Time) (bool, error) {

@@ -16,7 +16,6 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/record"
-	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // scripted are streams whose records decode to the notices that a test sets, by sequence number.
@@ -64,8 +63,6 @@ func outbox(t *testing.T, name string) *dynamo.Outbox {
 	o.Events = append(o.Events, stored)
 	return o
 }
-
-func (scripted) Overview() watchdog.Overview { return nil }
 
 func TestFailedRecordHoldsBackOnlyItsOwnPipeline(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{}, daily)

@@ -63,7 +63,7 @@ func (d deployment) function(known *catalog.Catalog) *awslambda.Router {
 	return &awslambda.Router{Streams: awslambda.Tables{Store: d.data}, Bus: idle{}, Relay: &awslambda.Relay{
 		Host: awslambda.NewHost(awslambda.Parts{
 			Settings: awslambda.Settings{TimeLimit: 4 * time.Hour, Watch: 5 * time.Minute}, Store: d.data, Catalog: known,
-			Now: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler),
+			Now: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler), Overview: d.data,
 		}),
 		Executions: idle{}, Entries: idle{}, Invoker: idle{},
 	}}

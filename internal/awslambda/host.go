@@ -1,21 +1,18 @@
 package awslambda
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/otlp"
 	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/probe"
-	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/router"
-	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // lease is how long the task of a dead function stays claimed.
@@ -46,58 +43,49 @@ type Parts struct {
 	// ones.
 	Jobs   map[string]job.Type
 	Expand func(a job.Attempt, j *pipeline.Job) (job.Attempt, error)
-	Remote Remote
+	Remote controller.Jobs // the orchestrator alone has permission to read the status of jobs
 	// Evaluator asks probes: directly in the orchestrator, which has the secrets, and through the
 	// orchestrator in the watchdog.
-	Evaluator Evaluator
-	Now       func() time.Time
-	Logger    *slog.Logger
-	Meter     *Meter        // nil: nothing is measured
-	Tracing   *otlp.Tracing // nil: traces are only passed on
+	Evaluator controller.Evaluator
+	// Overview lists for the watchdog what happened in all pipelines. Nil: it reads each pipeline.
+	Overview watchdog.Overview
+	Now      func() time.Time
+	Logger   *slog.Logger
+	Meter    *Meter        // nil: nothing is measured
+	Tracing  *otlp.Tracing // nil: traces are only passed on
 }
 
-// Evaluator asks one probe; the error is a *probe.Failure or the context's.
-type Evaluator interface {
-	Evaluate(ctx context.Context, r probe.Request) (probe.Answer, error)
-}
-
-// Remote asks the orchestrator about jobs: it alone has permission to read their status.
-type Remote interface {
-	StillRuns(ctx context.Context, r run.Run, now time.Time) (bool, error)
-	Stop(ctx context.Context, r run.Run, now time.Time) (run.Leftover, error)
-	Sees(r run.Run) bool
-}
-
-// Host is the handlers, assembled as in the server.
+// Host is a controller, and how its function works.
 type Host struct {
 	Parts
-	router  *router.Router
-	steps   *orchestrator.Orchestrator
-	monitor *slamonitor.Monitor
-	probes  *prober.Prober
+	controller *controller.Controller
 
 	deadlines recent // runs that have deadlines
 }
 
-// NewHost assembles the handlers.
+// lookers is how many pipelines the watchdog checks concurrently: reads made at the same time are
+// batched.
+const lookers = 200
+
+// NewHost puts the controller of a function together. The steps of attempts are for executions, which
+// call the orchestrator.
 func NewHost(p Parts) *Host {
 	if p.Tracing == nil {
 		p.Tracing = otlp.Off()
 	}
-	h := &Host{Parts: p, monitor: slamonitor.New(p.Store, p.Catalog)}
-	h.steps = orchestrator.New(orchestrator.Deps{
-		AlwaysPresent: true,
-		Store:         p.Store, Catalog: p.Catalog, Jobs: p.Jobs, Expand: p.Expand, Replica: replica, Lease: lease,
-		LongestStart: job.MaxAWSStart.D(), Span: p.Tracing.Step,
-	})
-	deps := router.Deps{
-		Store: p.Store, Catalog: p.Catalog, Deadlines: h.monitor, Jobs: h.steps,
-		Limits: router.Limits{RunTimeout: p.TimeLimit - Margin, StartTries: p.StartTries, StartBackoff: startBackoff, MaxTurns: MaxTurns, LearnPolls: true},
+	parts := controller.Parts{
+		Store: p.Store, Catalog: p.Catalog, Now: p.Now, Probes: p.Evaluator, Elsewhere: []store.TaskKind{store.Advance},
+		Steps: orchestrator.Deps{
+			AlwaysPresent: true, Jobs: p.Jobs, Expand: p.Expand, Replica: replica, Lease: lease, LongestStart: job.MaxAWSStart.D(),
+			Span: p.Tracing.Step,
+		},
+		Limits: router.Limits{
+			RunTimeout: p.TimeLimit - Margin, StartTries: p.StartTries, StartBackoff: startBackoff, MaxTurns: MaxTurns, LearnPolls: true,
+		},
+		Watchdog: watchdog.Deps{Interval: p.Watch, Workers: lookers, History: retention.History, Overview: p.Overview},
 	}
 	if p.Jobs == nil {
-		deps.Jobs = p.Remote
+		parts.Jobs = p.Remote
 	}
-	h.router = router.New(deps)
-	h.probes = prober.New(prober.Deps{Store: p.Store, Catalog: p.Catalog, Evaluator: p.Evaluator})
-	return h
+	return &Host{Parts: p, controller: controller.New(parts)}
 }

@@ -69,7 +69,7 @@ func AnswerKey(id string) string { return "operation/" + id }
 func (r *Router) operate(ctx context.Context, o Operation) error {
 	now := r.Now()
 	o.By, o.Reason, o.Outcome.Message = sink.Cut(o.By, longestName), sink.Cut(o.Reason, longestReason), sink.Cut(o.Outcome.Message, longestMessage)
-	if _, done, err := r.router.Answered(ctx, AnswerKey(o.ID), now); err != nil || done {
+	if _, done, err := r.controller.Router.Answered(ctx, AnswerKey(o.ID), now); err != nil || done {
 		return err
 	}
 	out, err := r.carryOut(ctx, o)
@@ -84,7 +84,7 @@ func (r *Router) operate(ctx context.Context, o Operation) error {
 	if err != nil {
 		return fmt.Errorf("write the answer to request %s: %w", o.ID, err)
 	}
-	return r.router.KeepAnswer(ctx, AnswerKey(o.ID), router.Answer{Data: data}, now)
+	return r.controller.Router.KeepAnswer(ctx, AnswerKey(o.ID), router.Answer{Data: data}, now)
 }
 
 // carryOut calls the router.
@@ -92,28 +92,28 @@ func (r *Router) carryOut(ctx context.Context, o Operation) (out Outcome, err er
 	now := r.Now()
 	switch o.Action {
 	case Trigger:
-		done, err := r.router.Trigger(ctx, router.TriggerRequest{
+		done, err := r.controller.Router.Trigger(ctx, router.TriggerRequest{
 			ID: o.ID, Pipeline: o.Pipeline, Period: o.Period, By: o.By, Reason: o.Reason, Force: o.Force, BypassGate: o.BypassGate,
 			Once: router.Once[run.Run]{Key: AnswerKey(o.ID), Answer: func(done run.Run) ([]byte, error) { return json.Marshal(Outcome{Run: &done}) }},
 		}, now)
 		return Outcome{Run: &done}, err
 	case Cancel:
-		done, err := r.router.Cancel(ctx, o.Key, o.By, o.Reason, now)
+		done, err := r.controller.Router.Cancel(ctx, o.Key, o.By, o.Reason, now)
 		return Outcome{Run: &done}, err
 	case Report:
-		done, err := r.router.Report(ctx, o.Outcome, now)
+		done, err := r.controller.Router.Report(ctx, o.Outcome, now)
 		return Outcome{Reported: &done}, err
 	case Pause:
-		done, err := r.router.Pause(ctx, o.Pipeline, o.Pause, now)
+		done, err := r.controller.Router.Pause(ctx, o.Pipeline, o.Pause, now)
 		return Outcome{Pause: &done}, err
 	case PauseAll:
-		out.Pipelines, err = r.router.PauseAll(ctx, o.Pause, now)
+		out.Pipelines, err = r.controller.Router.PauseAll(ctx, o.Pause, now)
 	case Resume:
-		err = r.router.Resume(ctx, o.Pipeline, o.By, o.Reason, now)
+		err = r.controller.Router.Resume(ctx, o.Pipeline, o.By, o.Reason, now)
 	case ResumeAll:
-		out.Pipelines, err = r.router.ResumeAll(ctx, o.By, o.Reason, now)
+		out.Pipelines, err = r.controller.Router.ResumeAll(ctx, o.By, o.Reason, now)
 	case Backfill:
-		out.Backfilled, err = r.router.Backfill(ctx, router.BackfillRequest{
+		out.Backfilled, err = r.controller.Router.Backfill(ctx, router.BackfillRequest{
 			ID: o.ID, Pipeline: o.Pipeline, From: o.From, To: o.To, By: o.By, Reason: o.Reason, OnlyMissing: o.OnlyMissing, DryRun: o.DryRun,
 		}, now)
 	default:

@@ -154,7 +154,7 @@ func (h *Host) take(ctx context.Context, read run.Run, due lifecycle.Step, await
 	next, after = lifecycle.Step{Kind: lifecycle.Wait, Due: h.Now().Add(untasked), Reason: "its task is missing"}, run.Run{}
 	err = h.claimed(ctx, lifecycle.TaskID(read.Key), func(ctx context.Context, c store.Claim) (err error) {
 		c.Awaited = awaited
-		next, after, err = h.steps.StepFrom(ctx, c, read, h.Now)
+		next, after, err = h.controller.Steps.StepFrom(ctx, c, read, h.Now)
 		return err
 	})
 	return next, after, err
@@ -164,7 +164,7 @@ func (h *Host) take(ctx context.Context, read run.Run, due lifecycle.Step, await
 // read only if spans are sent.
 func (h *Host) poll(ctx context.Context, read run.Run, awaited bool) (lifecycle.Step, run.Run, error) {
 	if !h.Tracing.Exports() {
-		return h.steps.Poll(ctx, read, awaited, h.Now)
+		return h.controller.Steps.Poll(ctx, read, awaited, h.Now)
 	}
 	t, err := store.IfFound(h.Store.Task(ctx, lifecycle.TaskID(read.Key)))
 	if err != nil {
@@ -172,7 +172,7 @@ func (h *Host) poll(ctx context.Context, read run.Run, awaited bool) (lifecycle.
 	}
 	t.Kind, t.Pipeline, t.Key = store.Advance, read.Pipeline, read.Key // it may be missing
 	ctx, end := h.Tracing.Task(ctx, t)
-	next, after, err := h.steps.Poll(ctx, read, awaited, h.Now)
+	next, after, err := h.controller.Steps.Poll(ctx, read, awaited, h.Now)
 	return next, after, end(err)
 }
 
@@ -234,7 +234,7 @@ func instant(t time.Time) string {
 // continues the attempt in another execution.
 func (h *Host) broken(ctx context.Context, key run.Key, in OrchestratorRequest) (OrchestratorReply, error) {
 	who := "execution " + executionName(key, in.Attempt, max(in.Generation, 1))
-	current, err := h.steps.Broken(ctx, key, in.Attempt, who, in.Error.text(), h.Now())
+	current, err := h.controller.Steps.Broken(ctx, key, in.Attempt, who, in.Error.text(), h.Now())
 	if err != nil {
 		return OrchestratorReply{}, err
 	}
@@ -264,10 +264,10 @@ func (h *Host) job(ctx context.Context, key run.Key, mode Mode) (OrchestratorRep
 		return out, err
 	}
 	if mode == StillRuns {
-		out.Runs, err = h.steps.StillRuns(ctx, current, h.Now())
+		out.Runs, err = h.controller.Steps.StillRuns(ctx, current, h.Now())
 		return out, err
 	}
-	out.Left, err = h.steps.Stop(ctx, current, h.Now())
+	out.Left, err = h.controller.Steps.Stop(ctx, current, h.Now())
 	if err != nil {
 		out.Trouble = err.Error() // the reply says that it may still run, and why
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/store"
@@ -64,12 +65,14 @@ func (w *Watch) Pulse(ctx context.Context) (PulseReply, error) {
 }
 
 // others are the kinds of tasks that Scheduler waits for. The watchdog itself runs probes.
-var others = []store.TaskKind{
-	store.AdvanceDry, store.Fire, store.ReopenPeriods, store.ResumePaused, store.CheckPostRun, store.CheckLeft, store.Arm, store.FireDeadline,
+func (w *Watch) others() []store.TaskKind {
+	return slices.DeleteFunc(w.controller.Kinds(), func(kind store.TaskKind) bool { return kind == store.RunProbe })
 }
 
-// relayedKinds are the kinds of tasks that the watchdog relays if they are late.
-var relayedKinds = append([]store.TaskKind{store.Advance}, others...)
+// relayed are the kinds of tasks that the watchdog relays if they are late.
+func (w *Watch) relayed() []store.TaskKind {
+	return append([]store.TaskKind{store.Advance}, w.others()...)
+}
 
 // oldest returns the age of the oldest step, task or event that no function has carried out; 0 if
 // nothing is due. That of a task that Scheduler waits for begins with the minute of its schedule.
@@ -79,7 +82,7 @@ func (w *Watch) oldest(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	timer, err := w.Store.NextDue(ctx, store.ClaimQuery{Replica: replica, Kinds: others})
+	timer, err := w.Store.NextDue(ctx, store.ClaimQuery{Replica: replica, Kinds: w.others()})
 	if err != nil {
 		return 0, err
 	}
@@ -108,7 +111,7 @@ func (w *Watch) oldest(ctx context.Context) (time.Duration, error) {
 // While the orchestrator does not answer, it relays no attempt, because an execution would only
 // fail, too. The execution cannot report that, so relayOverdue does once the attempt is stuck.
 func (w *Watch) relayOverdue(ctx context.Context) (relayed int, answered bool, err error) {
-	overdue, err := w.Store.Overdue(ctx, w.Now().Add(-late), store.MaxPage, relayedKinds...)
+	overdue, err := w.Store.Overdue(ctx, w.Now().Add(-late), store.MaxPage, w.relayed()...)
 	if err != nil {
 		return 0, true, err
 	}
@@ -152,7 +155,7 @@ func (w *Watch) reportSilent(ctx context.Context, t store.Task, cause error) err
 	if err != nil || r.Status == "" {
 		return err
 	}
-	_, err = w.steps.Broken(ctx, t.Key, r.Attempt, "the orchestrator", cause.Error(), w.Now())
+	_, err = w.controller.Steps.Broken(ctx, t.Key, r.Attempt, "the orchestrator", cause.Error(), w.Now())
 	return err
 }
 

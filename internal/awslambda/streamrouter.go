@@ -186,7 +186,7 @@ func (r *Router) written(ctx context.Context, n dynamo.Notice, rec Record) error
 		return r.files.changed(ctx, r, *n.File, n.At)
 	case n.Result != nil:
 		n.Result.Message = sink.Cut(n.Result.Message, longestMessage)
-		_, err := r.router.Report(ctx, *n.Result, r.Now())
+		_, err := r.controller.Router.Report(ctx, *n.Result, r.Now())
 		return r.refused(err)
 	case n.RequestID != "":
 		o := Operation{ID: n.RequestID}
@@ -205,7 +205,7 @@ func (r *Router) rerun(ctx context.Context, q dynamo.RerunRequest) error {
 	if len(q.ID) > longestName {
 		q.ID = hash(32, q.ID)
 	}
-	_, err := r.router.Rerun(ctx, router.RerunRequest{
+	_, err := r.controller.Router.Rerun(ctx, router.RerunRequest{
 		ID: q.ID, Pipeline: q.Key.Pipeline, Schedule: q.Key.Schedule, Period: q.Key.Period,
 		By: sink.Cut(q.By, longestName), Reason: sink.Cut(q.Reason, longestReason), Force: q.Force, BypassGate: q.BypassGate,
 	}, r.Now())
@@ -225,7 +225,7 @@ func (r *Router) sensed(ctx context.Context, p record.Produced) error {
 // react handles a change, in its trace.
 func (r *Router) react(ctx context.Context, c store.Change) error {
 	ctx, end := r.Tracing.Change(ctx, c)
-	return end(r.router.Handle(ctx, c, r.Now()))
+	return end(r.controller.Router.Handle(ctx, c, r.Now()))
 }
 
 // reading stores a row as a reading and returns its change, or nil if nothing changed. It rejects a

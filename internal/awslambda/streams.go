@@ -8,7 +8,6 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/record"
-	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // Record is a stream record as Lambda delivers it. A REMOVE record has no image.
@@ -61,8 +60,6 @@ type Streams interface {
 	Outboxes(ctx context.Context, before time.Time, limit int) ([]dynamo.Outbox, error)
 	// Relayed records that the events of an outbox were published. It is safe to repeat.
 	Relayed(ctx context.Context, o dynamo.Outbox, now time.Time) error
-	// Overview lists what happened in all pipelines; nil if each pipeline must be read.
-	Overview() watchdog.Overview
 }
 
 // Tables decodes the stream records of a deployment's tables.
@@ -83,6 +80,3 @@ func (t Tables) Unread(ctx context.Context, id pipeline.ID, now time.Time) ([]re
 	}
 	return t.Store.Unread(ctx, rows)
 }
-
-// Overview returns the indexes that list by time what happened in all pipelines.
-func (t Tables) Overview() watchdog.Overview { return t.Store }

@@ -17,43 +17,19 @@ func (b *Busy) Error() string {
 	return fmt.Sprintf("another function is carrying out task %s; call again in a moment", b.Task)
 }
 
-// handlers returns the handler of each task kind. The orchestrator takes the steps of attempts, so
-// they are not included.
-func (h *Host) handlers() map[store.TaskKind]func(context.Context, store.Claim, time.Time) error {
-	return map[store.TaskKind]func(context.Context, store.Claim, time.Time) error{
-		store.AdvanceDry:    h.router.AdvanceDry,
-		store.Fire:          h.router.Fire,
-		store.ReopenPeriods: h.router.Reopen,
-		store.ResumePaused:  h.router.ResumeDue,
-		store.CheckPostRun:  h.router.CheckPostRun,
-		store.CheckLeft:     h.router.CheckLeft,
-		store.Arm:           h.monitor.Arm,
-		store.FireDeadline:  h.monitor.Fire,
-		store.RunProbe: func(ctx context.Context, c store.Claim, _ time.Time) error {
-			return h.probes.Run(ctx, c, h.Now)
-		},
-	}
-}
-
 // perform carries out a task that is due. It returns nil if the task is already done. A task that
 // fails is stored to be retried later, which the stream relays to Scheduler; the error is for the
 // caller's log and alarm.
 func (h *Host) perform(ctx context.Context, t store.Task) error {
-	handle, ok := h.handlers()[t.Kind]
-	if !ok { // it fails like any other task
-		handle = func(context.Context, store.Claim, time.Time) error {
-			return fmt.Errorf("this version does not know tasks of kind %q; a newer one may have stored it", t.Kind)
-		}
-	}
 	if err := h.know(ctx, t.Pipeline); err != nil {
 		return err
 	}
-	return h.claimed(ctx, t.ID, func(ctx context.Context, c store.Claim) error { return h.try(ctx, c, handle) })
+	return h.claimed(ctx, t.ID, h.try)
 }
 
 // try carries out a task; one that fails is stored to be retried later.
-func (h *Host) try(ctx context.Context, c store.Claim, handle func(context.Context, store.Claim, time.Time) error) error {
-	err := handle(ctx, c, h.Now())
+func (h *Host) try(ctx context.Context, c store.Claim) error {
+	err := h.controller.Perform(ctx, c)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/record"
-	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // Watch is the watchdog function: it looks for missed work and relays tasks that no function
@@ -22,22 +21,10 @@ type Watch struct {
 	*Router
 	// Beat, if set, notifies an external monitor of each healthy pass.
 	Beat func(ctx context.Context) error
-	dog  *watchdog.Watchdog
 }
-
-// lookers is how many pipelines are checked concurrently: reads made at the same time are batched.
-const lookers = 200
-
-// group is the router's consumer group of the change feed.
-const group = "router"
 
 // NewWatch returns a watchdog over r.
-func NewWatch(r *Router) *Watch {
-	return &Watch{Router: r, dog: watchdog.New(watchdog.Deps{
-		Store: r.Store, Catalog: r.Catalog, Router: r.router, Deadlines: r.monitor, Group: group, Interval: r.Settings.Watch, Workers: lookers,
-		History: retention.History, Overview: r.Streams.Overview(),
-	})}
-}
+func NewWatch(r *Router) *Watch { return &Watch{Router: r} }
 
 // WatchReply is what one pass found.
 type WatchReply struct {
@@ -51,7 +38,7 @@ func (w *Watch) Pass(ctx context.Context) (WatchReply, error) {
 		return WatchReply{}, err
 	}
 	lost, unread := w.recoverSensors(ctx)
-	report, err := w.dog.Pass(ctx, w.Now)
+	report, err := w.controller.Watch(ctx)
 	report.Findings[lostSensors] = lost
 	for check, n := range report.Findings {
 		w.Meter.Gauge(metricFindings, float64(n), count, "check", check)
@@ -215,7 +202,7 @@ func (w *Watch) recoverSensor(ctx context.Context, p record.Produced) error {
 		return err
 	}
 	for _, reader := range w.Catalog.Current().Readers(c.Pipeline, c.Sensor) {
-		err = errors.Join(err, w.router.Recover(ctx, reader.ID, *c, w.Now()))
+		err = errors.Join(err, w.controller.Router.Recover(ctx, reader.ID, *c, w.Now()))
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/orchestrator"
@@ -21,7 +22,6 @@ import (
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
@@ -41,12 +41,9 @@ type T interface {
 
 // Controller is one replica that a test drives step by step.
 type Controller struct {
-	T       T
-	Store   *memory.Store
-	Catalog *catalog.Catalog
-	Router  *router.Router
-	Steps   *orchestrator.Orchestrator
-	Monitor *slamonitor.Monitor
+	*controller.Controller
+	T     T
+	Store *memory.Store
 	// Probe handles tasks that run a probe. By default it finishes the task without running the
 	// probe.
 	Probe func(ctx context.Context, c store.Claim, now func() time.Time) error
@@ -60,14 +57,12 @@ type Controller struct {
 // are the available job types.
 func New(t T, s *memory.Store, jobs map[string]job.Type) *Controller {
 	t.Helper()
-	c := &Controller{T: t, Store: s, Catalog: catalog.New(s, all.Kinds()), now: Tuesday, since: Tuesday}
-	c.Check(c.Catalog.Load(ctx))
-	c.Monitor = slamonitor.New(s, c.Catalog)
-	c.Steps = orchestrator.New(orchestrator.Deps{Store: s, Catalog: c.Catalog, Replica: "one", Jobs: jobs})
-	c.Router = router.New(router.Deps{
-		Store: s, Catalog: c.Catalog, Deadlines: c.Monitor, Jobs: c.Steps,
+	c := &Controller{T: t, Store: s, now: Tuesday, since: Tuesday}
+	c.Controller = controller.New(controller.Parts{
+		Store: s, Catalog: catalog.New(s, all.Kinds()), Now: c.Now, Steps: orchestrator.Deps{Replica: "one", Jobs: jobs},
 		Limits: router.Limits{RunTimeout: 4 * time.Hour, StartTries: 3, StartBackoff: 30 * time.Second},
 	})
+	c.Check(c.Catalog.Load(ctx))
 	c.Probe = func(ctx context.Context, claim store.Claim, now func() time.Time) error {
 		b := store.Batch{ID: fmt.Sprintf("%s/%d/none", claim.Task.ID, claim.Lease.Token), Lease: &claim.Lease}
 		b.Finish(claim.Task.ID)
@@ -198,14 +193,14 @@ func (c *Controller) React() bool {
 // Changes receives and acknowledges the pending changes.
 func (c *Controller) Changes() []store.Change {
 	c.T.Helper()
-	n, _, err := c.Store.Backlog(ctx, "router")
+	n, _, err := c.Store.Backlog(ctx, controller.Group)
 	c.Check(err)
 	if n == 0 {
 		return nil
 	}
-	changes, err := c.Store.Receive(ctx, "router", "one", 100)
+	changes, err := c.Store.Receive(ctx, controller.Group, "one", 100)
 	c.Check(err)
-	c.Check(c.Store.Done(ctx, "router", changes))
+	c.Check(c.Store.Done(ctx, controller.Group, changes))
 	return changes
 }
 
@@ -224,32 +219,10 @@ func (c *Controller) Work() bool {
 
 // Perform performs one task.
 func (c *Controller) Perform(claim store.Claim) error {
-	now := c.Now()
-	switch claim.Task.Kind {
-	case store.Advance:
-		_, err := c.Steps.Step(ctx, claim, c.Now)
-		return err
-	case store.AdvanceDry:
-		return c.Router.AdvanceDry(ctx, claim, now)
-	case store.Fire:
-		return c.Router.Fire(ctx, claim, now)
-	case store.Arm:
-		return c.Monitor.Arm(ctx, claim, now)
-	case store.FireDeadline:
-		return c.Monitor.Fire(ctx, claim, now)
-	case store.ReopenPeriods:
-		return c.Router.Reopen(ctx, claim, now)
-	case store.ResumePaused:
-		return c.Router.ResumeDue(ctx, claim, now)
-	case store.CheckLeft:
-		return c.Router.CheckLeft(ctx, claim, now)
-	case store.CheckPostRun:
-		return c.Router.CheckPostRun(ctx, claim, now)
-	case store.RunProbe:
+	if claim.Task.Kind == store.RunProbe {
 		return c.Probe(ctx, claim, c.Now)
-	default:
-		return fmt.Errorf("no handler for tasks of kind %q", claim.Task.Kind)
 	}
+	return c.Controller.Perform(ctx, claim)
 }
 
 // Pass advances the time by d, task by task.

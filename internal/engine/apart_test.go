@@ -32,9 +32,9 @@ func (h *host) probe(n int) {
 func TestTasksWithTheirOwnWorkersDelayNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
-		h.options.Apart = map[store.TaskKind]int{store.RunProbe: 2}
-		h.options.Handlers.Tasks[store.RunProbe] = h.hangs
-		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+		h.options.ProbeWorkers = 2
+		h.tasks[store.RunProbe] = h.hangs
+		h.tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 			h.note("%s done", c.Task.ID)
 			return h.finish(ctx, c)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -48,7 +49,7 @@ func (h *host) flood(n int) {
 
 func (h *host) backlog() int {
 	h.Helper()
-	n, _, err := h.store.Backlog(h.Context(), engine.Group)
+	n, _, err := h.store.Backlog(h.Context(), controller.Group)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestChangesBehindOneThatADeadReplicaSetAsideAreHandled(t *testing.T) {
 		poisoned := h.poison(func(context.Context) error { return wrong })
 		other := h.store.Open()
 		h.put("bad", 0)
-		held, err := other.Receive(t.Context(), engine.Group, "gone", 10)
+		held, err := other.Receive(t.Context(), controller.Group, "gone", 10)
 		if err != nil || len(held) != 1 {
 			t.Fatalf("received %+v, %v", held, err)
 		}
@@ -175,7 +176,7 @@ func TestPanicOfATaskOrATickIsAFailureLikeAnyOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		tries := 0
-		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+		h.tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 			if tries++; tries < 3 {
 				panic("not yet")
 			}

@@ -26,8 +26,10 @@ import (
 // input, and concurrently.
 type Handlers struct {
 	Change func(ctx context.Context, c store.Change, now time.Time) error
-	Tasks  map[store.TaskKind]func(ctx context.Context, c store.Claim) error
-	Ticks  []Tick
+	// Task carries out a task of any kind that controller.Of lists and the engine does not carry out
+	// itself.
+	Task  func(ctx context.Context, c store.Claim) error
+	Ticks []Tick
 	// Await blocks until the job of an attempt has ended, and handles the result. It returns at
 	// once if the end of that job cannot be observed. It may be nil.
 	Await func(ctx context.Context, key run.Key, attempt int) error
@@ -62,10 +64,10 @@ type Options struct {
 	BlockingStarts int
 	Lease          time.Duration
 	LostAfter      time.Duration
-	// Apart lists kinds of tasks that have their own workers, and how many: these tasks take long
-	// and must not delay the others. They can be interrupted, and are when the engine stops.
-	Apart map[store.TaskKind]int
-	Alone bool // no other process uses this store: existing leases are void
+	// ProbeWorkers is how many probes run at once. They take long, can be interrupted, and are when the
+	// engine stops. If 0, they have no workers of their own.
+	ProbeWorkers int
+	Alone        bool // no other process uses this store: existing leases are void
 }
 
 // Observer receives measurements for metrics. Its methods must not block.
@@ -75,9 +77,6 @@ type Observer interface {
 	TickDone(name string, took time.Duration, err error)
 	SinkFailed(name string, err error)
 }
-
-// Group is the engine's consumer group in the feed.
-const Group = "router"
 
 // Engine runs the loops.
 type Engine struct {

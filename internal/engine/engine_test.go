@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -26,6 +27,7 @@ type host struct {
 	*testing.T
 	store   *memory.Store
 	options engine.Options
+	tasks   map[store.TaskKind]func(context.Context, store.Claim) error
 	stop    context.CancelFunc
 	stopped chan struct{}
 
@@ -35,13 +37,18 @@ type host struct {
 
 func newHost(t *testing.T) *host {
 	s := memory.New()
-	h := &host{T: t, store: s, stopped: make(chan struct{})}
+	h := &host{T: t, store: s, tasks: map[store.TaskKind]func(context.Context, store.Claim) error{}, stopped: make(chan struct{})}
 	h.options = engine.Options{
 		Store: s, Logger: slog.New(slog.DiscardHandler), Notifier: notify.New(notify.Options{Store: s}),
 		Replica: "here", Workers: 2, Lease: 30 * time.Second, LostAfter: 10 * time.Minute, Alone: true,
 		Handlers: engine.Handlers{
 			Change: func(context.Context, store.Change, time.Time) error { return nil },
-			Tasks:  map[store.TaskKind]func(context.Context, store.Claim) error{},
+			Task: func(ctx context.Context, c store.Claim) error {
+				if handle := h.tasks[c.Task.Kind]; handle != nil {
+					return handle(ctx, c)
+				}
+				return controller.New(controller.Parts{Store: s, Now: time.Now}).Perform(ctx, c)
+			},
 		},
 	}
 	return h
@@ -111,7 +118,7 @@ func TestTaskRunsWhenDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		begin := time.Now()
-		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+		h.tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 			h.note("%s after %s", c.Task.ID, time.Since(begin))
 			return h.finish(ctx, c)
 		}
@@ -129,7 +136,7 @@ func TestTaskRunsWhenDue(t *testing.T) {
 func TestFailedTaskIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
-		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+		h.tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 			h.note("try")
 			if len(h.noted()) < 3 {
 				return errors.New("not yet")
@@ -149,7 +156,7 @@ func TestFailedTaskIsRetried(t *testing.T) {
 func TestLeaseOfALongTaskIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
-		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+		h.tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 			h.note("begun")
 			time.Sleep(5 * time.Minute) // far longer than the lease
 			if ctx.Err() != nil {
@@ -204,7 +211,7 @@ func TestChangesOfOnePipelineComeInOrderAndAFailingOneDelaysNoOther(t *testing.T
 func TestStoppingFinishesRunningTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
-		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+		h.tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 			time.Sleep(5 * time.Second)
 			h.note("finished %s", c.Task.ID)
 			return h.finish(ctx, c)
@@ -224,7 +231,7 @@ func TestStoppingFinishesRunningTasks(t *testing.T) {
 func TestStoppingReleasesTasksThatDoNotFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
-		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, _ store.Claim) error {
+		h.tasks[store.Advance] = func(ctx context.Context, _ store.Claim) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}
@@ -287,7 +294,7 @@ func TestHandledChangeIsSaidToBeUntilItIsHeard(t *testing.T) {
 		defer h.end()
 		h.put("orders", 1)
 		h.pass(time.Minute)
-		if n, _, err := h.store.Backlog(h.Context(), engine.Group); n != 0 || err != nil {
+		if n, _, err := h.store.Backlog(h.Context(), controller.Group); n != 0 || err != nil {
 			t.Errorf("%d changes are not acknowledged although they were handled: %v", n, err)
 		}
 		if diff := cmp.Diff([]string{"change 1"}, h.noted()); diff != "" {

@@ -16,7 +16,7 @@ import (
 // failsUntil makes tasks whose id begins with "bad" fail until the given time. Others succeed at
 // once.
 func (h *host) failsUntil(end time.Time) {
-	h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+	h.tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 		if strings.HasPrefix(c.Task.ID, "bad") && time.Now().Before(end) {
 			h.note("%s failed", c.Task.ID)
 			return errors.New("it cannot be done")

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -44,7 +45,7 @@ func (e *Engine) follow(ctx, work context.Context) {
 		l.room.Broadcast()
 	})()
 	for tried := (trials{engine: e, part: "feed"}); ctx.Err() == nil; {
-		changes, err := e.Store.Receive(ctx, Group, e.Replica, received)
+		changes, err := e.Store.Receive(ctx, controller.Group, e.Replica, received)
 		if err == nil {
 			tried.succeeded()
 			l.add(ctx, changes)
@@ -260,7 +261,7 @@ func (l *lanes) finish(changes []store.Change) {
 		return
 	}
 	for tried := (trials{engine: l.engine, part: "feed"}); ; {
-		err := l.engine.Store.Done(l.work, Group, changes)
+		err := l.engine.Store.Done(l.work, controller.Group, changes)
 		if err == nil || l.work.Err() != nil {
 			return // unacknowledged changes are received again at the next start, which is harmless
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -172,7 +173,7 @@ func (e *Engine) Health(ctx context.Context, interval time.Duration) Health {
 	e.health.pass(now)
 	h := Health{Failures: maps.Clone(e.health.failures), Last: maps.Clone(e.health.last), Failing: e.health.failing(), Waiting: e.calls.waiting()}
 	e.health.mu.Unlock()
-	n, oldest, err := e.Store.Backlog(ctx, Group)
+	n, oldest, err := e.Store.Backlog(ctx, controller.Group)
 	var overdue []store.Task
 	before := now.Add(-interval)
 	if err == nil {

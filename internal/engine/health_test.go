@@ -135,7 +135,7 @@ func TestTasksThatCannotBeStoredAreOverdue(t *testing.T) {
 		h := newHost(t)
 		s := &full{Store: h.store}
 		h.options.Store = s
-		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+		h.tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 			b := store.Batch{ID: "done/" + c.Task.ID, Lease: &c.Lease}
 			b.Finish(c.Task.ID)
 			return s.Commit(ctx, b, time.Now())

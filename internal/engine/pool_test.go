@@ -36,13 +36,13 @@ func (h *host) done(ctx context.Context, c store.Claim) error {
 func TestTimersDoNotWaitForSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
-		h.options.Apart = map[store.TaskKind]int{store.RunProbe: 1}
-		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, _ store.Claim) error {
+		h.options.ProbeWorkers = 1
+		h.tasks[store.Advance] = func(ctx context.Context, _ store.Claim) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}
 		for _, kind := range []store.TaskKind{store.FireDeadline, store.Fire, store.Arm, store.RunProbe} {
-			h.options.Handlers.Tasks[kind] = h.done
+			h.tasks[kind] = h.done
 		}
 		for i := range 10 * h.options.Workers {
 			h.add(fmt.Sprintf("step-%d", i), store.Advance)
@@ -64,7 +64,7 @@ func TestTimersDoNotWaitForSteps(t *testing.T) {
 // entering makes tasks enter a pool before they hang for an hour: ids starting with "blocking" the
 // pool for blocking start calls, "airflow" and "command" that of the type. Others finish at once.
 func (h *host) entering(e **engine.Engine) {
-	h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+	h.tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 		kind, _, _ := strings.Cut(c.Task.ID, "-")
 		if kind == "plain" {
 			return h.done(ctx, c)

@@ -186,7 +186,7 @@ func TestOverdueTaskOfADeadReplicaCausesNoPolling(t *testing.T) {
 		h := newHost(t)
 		s := &counted{Store: h.store}
 		h.options.Store = s
-		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+		h.tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 			h.note("%s", c.Task.ID)
 			return h.finish(ctx, c)
 		}
@@ -217,7 +217,7 @@ func TestTaskFinishedByAnotherReplicaIsNotOverdue(t *testing.T) {
 		if err := a.store.Commit(t.Context(), b, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		a.options.Handlers.Tasks[store.Advance] = func(context.Context, store.Claim) error {
+		a.tasks[store.Advance] = func(context.Context, store.Claim) error {
 			done := store.Batch{ID: "done"}
 			done.Finish("shared") // as another replica does once the lease has expired
 			if err := a.store.Commit(t.Context(), done, time.Now()); err != nil {

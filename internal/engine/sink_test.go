@@ -85,7 +85,7 @@ func TestSinkThatIsAwayDelaysNoTask(t *testing.T) {
 		p := &place{note: h.note, away: errors.New("no answer"), took: 30 * time.Second}
 		h.sinks(p)
 		begin := time.Now()
-		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+		h.tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 			h.note("%s after %s", c.Task.ID, time.Since(begin))
 			return h.finish(ctx, c)
 		}

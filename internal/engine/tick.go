@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -90,7 +91,7 @@ func (e *Engine) tickOnce(work context.Context, t Tick) {
 func (e *Engine) caughtUp(ctx context.Context) bool {
 	start := time.Now()
 	for {
-		n, oldest, err := e.Store.Backlog(ctx, Group)
+		n, oldest, err := e.Store.Backlog(ctx, controller.Group)
 		if err == nil && (n == 0 || oldest.After(start)) {
 			return true
 		}

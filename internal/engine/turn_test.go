@@ -40,7 +40,7 @@ func TestDeadlinesAndFiresComeBeforeQueuedWork(t *testing.T) {
 		h := newHost(t)
 		h.options.Workers = 1
 		for _, kind := range []store.TaskKind{store.FireDeadline, store.Fire, store.CheckPostRun, store.Advance} {
-			h.options.Handlers.Tasks[kind] = func(ctx context.Context, c store.Claim) error {
+			h.tasks[kind] = func(ctx context.Context, c store.Claim) error {
 				time.Sleep(time.Millisecond)
 				return h.done(ctx, c)
 			}
@@ -69,7 +69,7 @@ func TestPipelinesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		h.options.Workers = 1
-		h.options.Handlers.Tasks[store.Advance] = h.done
+		h.tasks[store.Advance] = h.done
 		h.queue("flood", store.Advance, 200)
 		time.Sleep(time.Second)
 		h.queue("orders", store.Advance, 5)
@@ -97,7 +97,7 @@ func TestPipelinesTakeTurnsAtCallsOfOneJobType(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		var e *engine.Engine
-		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+		h.tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 			if _, err := e.Enter(ctx, "command", false); err != nil {
 				return err
 			}

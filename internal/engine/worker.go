@@ -3,11 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -69,27 +69,27 @@ type workers struct {
 	crew    *crew
 }
 
-// newWorkers sorts the task kinds into classes: steps of attempts, changes that were set aside,
-// those in Options.Apart, and all others, which are mostly timers: deadlines, fires and arming.
+// newWorkers gives each class of tasks its workers. Urgent tasks have those of the timers.
 func newWorkers(e *Engine) *workers {
 	w := &workers{engine: e, freed: make(chan struct{}, 1), crew: newCrew()}
-	steps := class{pool: newPool(e.Workers), kinds: []store.TaskKind{store.Advance, store.AdvanceDry, store.CheckLeft}}
-	timers := class{pool: newPool(e.Workers), kinds: []store.TaskKind{store.Deliver}}
-	for kind := range e.Handlers.Tasks {
-		if _, apart := e.Apart[kind]; !apart && !slices.Contains(steps.kinds, kind) {
-			timers.kinds = append(timers.kinds, kind)
-		}
+	timers := class{pool: newPool(e.Workers), kinds: controller.Of(controller.Urgent, controller.Timers)}
+	probes := class{pool: newPool(e.ProbeWorkers), kinds: controller.Of(controller.Probes), stopped: true}
+	if e.ProbeWorkers == 0 {
+		timers.kinds = append(timers.kinds, probes.kinds...)
 	}
-	aside := class{pool: newPool(1), kinds: []store.TaskKind{store.HandleChange}}
-	w.classes = []class{timers, steps, aside}
-	for kind, n := range e.Apart {
-		w.classes = append(w.classes, class{pool: newPool(n), kinds: []store.TaskKind{kind}, stopped: true})
+	w.classes = []class{
+		timers,
+		{pool: newPool(e.Workers), kinds: controller.Of(controller.Steps)},
+		{pool: newPool(1), kinds: controller.Of(controller.Changes)},
+	}
+	if e.ProbeWorkers > 0 {
+		w.classes = append(w.classes, probes)
 	}
 	for _, c := range w.classes {
 		c.freed = w.freed
 		w.queues = append(w.queues, queue{pool: c.pool, kinds: c.kinds})
 	}
-	w.queues = slices.Insert(w.queues, 0, queue{pool: timers.pool, kinds: []store.TaskKind{store.FireDeadline, store.Fire}})
+	w.queues = slices.Insert(w.queues, 0, queue{pool: timers.pool, kinds: controller.Of(controller.Urgent)})
 	return w
 }
 
@@ -284,8 +284,7 @@ func (e *Engine) untilLapsed(work context.Context, give func(context.Context) er
 	}
 }
 
-// dispatch calls the handler of a task. A task of an unknown kind fails like any other, so that it
-// is reported and backs off: a newer version that shares the store may know it.
+// dispatch calls the handler of a task.
 func (e *Engine) dispatch(ctx context.Context, c store.Claim) error {
 	switch {
 	case c.Task.Kind == store.Deliver && e.Notifier != nil:
@@ -293,9 +292,5 @@ func (e *Engine) dispatch(ctx context.Context, c store.Claim) error {
 	case c.Task.Kind == store.HandleChange:
 		return e.changeAgain(ctx, c)
 	}
-	handler, ok := e.Handlers.Tasks[c.Task.Kind]
-	if !ok {
-		return fmt.Errorf("this version does not know tasks of kind %q; a newer one may have stored it", c.Task.Kind)
-	}
-	return handler(ctx, c)
+	return e.Handlers.Task(ctx, c)
 }

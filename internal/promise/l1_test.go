@@ -201,7 +201,7 @@ func readyWhilePaused(w *world) {
 	w.until("01 08:50")
 	p := w.start("a")
 	for _, id := range []string{"waits", "fires", "brief"} {
-		_, err := p.router.Pause(w.Context(), w.key(id+"/cron/2000-01-01").Pipeline, store.Pause{By: "ada", Why: "tested"}, time.Now())
+		_, err := p.Router.Pause(w.Context(), w.key(id+"/cron/2000-01-01").Pipeline, store.Pause{By: "ada", Why: "tested"}, time.Now())
 		w.check(err)
 	}
 	w.write("waits", "landed#2000-01-01T08", "n=1")
@@ -209,7 +209,7 @@ func readyWhilePaused(w *world) {
 	p.kill()
 	p = w.start("a")
 	for _, id := range []string{"waits", "fires", "brief"} {
-		w.check(p.router.Resume(w.Context(), w.key(id+"/cron/2000-01-01").Pipeline, "ada", "tested", time.Now()))
+		w.check(p.Router.Resume(w.Context(), w.key(id+"/cron/2000-01-01").Pipeline, "ada", "tested", time.Now()))
 	}
 	w.pass(5 * time.Minute)
 	w.expect("waits/stream/2000-01-01T08", "COMPLETED 1")

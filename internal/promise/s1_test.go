@@ -158,11 +158,11 @@ func bypassIsSigned(w *world) {
 	p := w.start("a")
 	for _, q := range []router.TriggerRequest{{By: "ada"}, {Reason: "must"}} {
 		q.ID, q.Pipeline, q.BypassGate = "unsigned", "orders", true
-		if _, err := p.router.Trigger(w.Context(), q, time.Now()); err == nil {
+		if _, err := p.Router.Trigger(w.Context(), q, time.Now()); err == nil {
 			w.Errorf("the gate was bypassed by %q for %q", q.By, q.Reason)
 		}
 	}
-	_, err := p.router.Trigger(w.Context(), router.TriggerRequest{ID: "signed", Pipeline: "orders", By: "ada", Reason: "must", BypassGate: true}, time.Now())
+	_, err := p.Router.Trigger(w.Context(), router.TriggerRequest{ID: "signed", Pipeline: "orders", By: "ada", Reason: "must", BypassGate: true}, time.Now())
 	w.check(err)
 	w.pass(5 * time.Minute)
 	w.expect("orders/cron/2000-01-01", "COMPLETED 1")

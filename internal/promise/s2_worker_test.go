@@ -38,7 +38,7 @@ func (w *world) claimAll(workers int) []string {
 		all.Go(func() {
 			name := fmt.Sprintf("worker-%d", n)
 			at := there[n%len(there)]
-			_, err := at.router.Claim(w.Context(), router.ClaimRequest{Key: w.key(workersRun), Worker: name}, at.clock())
+			_, err := at.Router.Claim(w.Context(), router.ClaimRequest{Key: w.key(workersRun), Worker: name}, at.clock())
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -93,7 +93,7 @@ func claimSurvivesTheController(w *world) {
 	if granted := w.claimAll(3); len(granted) != 0 {
 		w.Errorf("the attempt was also granted to %v", granted)
 	}
-	_, err := w.processes()[0].router.Heartbeat(w.Context(), w.key(workersRun), 1, router.Heartbeat{}, w.clock())
+	_, err := w.processes()[0].Router.Heartbeat(w.Context(), w.key(workersRun), 1, router.Heartbeat{}, w.clock())
 	w.check(err)
 	w.pass(110 * time.Second)
 	w.expect(workersRun, "RUNNING 1")

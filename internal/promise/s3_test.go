@@ -50,14 +50,14 @@ func eachCauseItsOwn(w *world) {
 	w.write("orders", "landed#2000-01-01", "n=2")
 	w.pass(5 * time.Minute)
 	w.expect("orders/stream/2000-01-01", "FAILED_FINAL 5") // late data; its timeout finds the retries spent
-	answer, err := p.router.Rerun(w.Context(), rerunOf(w, "first"), time.Now())
+	answer, err := p.Router.Rerun(w.Context(), rerunOf(w, "first"), time.Now())
 	w.check(err)
 	if !answer.Accepted {
 		w.Errorf("a manual rerun was refused: %s", answer.Why)
 	}
 	w.pass(5 * time.Minute)
 	w.expect("orders/stream/2000-01-01", "FAILED_FINAL 6")
-	if answer, err = p.router.Rerun(w.Context(), rerunOf(w, "second"), time.Now()); err != nil || answer.Accepted {
+	if answer, err = p.Router.Rerun(w.Context(), rerunOf(w, "second"), time.Now()); err != nil || answer.Accepted {
 		w.Errorf("a second manual rerun: %+v, %v", answer, err)
 	}
 	w.checkBudgets("orders", allowed)
@@ -84,7 +84,7 @@ func manyAskAtOnce(w *world) {
 		for n := range 20 {
 			q := rerunOf(w, fmt.Sprintf("wish %d of round %d", n, round))
 			all.Go(func() {
-				if _, err := p.router.Rerun(w.Context(), q, time.Now()); err != nil {
+				if _, err := p.Router.Rerun(w.Context(), q, time.Now()); err != nil {
 					w.Errorf("%s: %v", q.ID, err)
 				}
 			})

@@ -86,10 +86,10 @@ func (w *world) askForAll(id string) {
 			date = w.period("2000-01-01")
 		}
 		q := router.TriggerRequest{ID: "trigger " + id, Pipeline: pipeline.ID(name), Period: date, By: "ada", Reason: "tested"}
-		if _, err := p.router.Trigger(w.Context(), q, time.Now()); err == nil {
+		if _, err := p.Router.Trigger(w.Context(), q, time.Now()); err == nil {
 			w.Errorf("%s: a trigger without force was granted", name)
 		}
-		answer, err := p.router.Rerun(w.Context(), router.RerunRequest{ID: "rerun " + id, Pipeline: q.Pipeline, Period: date, By: "ada", Reason: "tested"}, time.Now())
+		answer, err := p.Router.Rerun(w.Context(), router.RerunRequest{ID: "rerun " + id, Pipeline: q.Pipeline, Period: date, By: "ada", Reason: "tested"}, time.Now())
 		if err == nil && answer.Accepted {
 			w.Errorf("%s: a rerun without force was granted", name)
 		}
@@ -102,14 +102,14 @@ func (w *world) pauseAll() {
 	p := w.processes()[0]
 	for name := range dormant {
 		w.insist(func() error {
-			_, err := p.router.Pause(w.Context(), pipeline.ID(name), store.Pause{By: "ada", Why: "tested"}, time.Now())
+			_, err := p.Router.Pause(w.Context(), pipeline.ID(name), store.Pause{By: "ada", Why: "tested"}, time.Now())
 			return err
 		})
 		w.put(name, "landed#2000-01-01T09", "n=paused")
 	}
 	synctest.Wait()
 	for name := range dormant {
-		w.insist(func() error { return p.router.Resume(w.Context(), pipeline.ID(name), "ada", "tested", time.Now()) })
+		w.insist(func() error { return p.Router.Resume(w.Context(), pipeline.ID(name), "ada", "tested", time.Now()) })
 	}
 	synctest.Wait()
 }
@@ -183,7 +183,7 @@ func dormantAfterAnEdit(w *world) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		w.Errorf("(-want +got):\n%s\n%s", diff, w.eventLog())
 	}
-	_, err := w.processes()[0].router.Trigger(w.Context(), router.TriggerRequest{
+	_, err := w.processes()[0].Router.Trigger(w.Context(), router.TriggerRequest{
 		ID: "force", Pipeline: "waits", Period: w.period("2000-01-01T09"), By: "ada", Reason: "must", Force: true,
 	}, time.Now())
 	w.check(err)
@@ -219,7 +219,7 @@ func excludedAfterItsRun(w *world) {
 	w.expect("orders/stream/2000-01-01T09", "COMPLETED 1")
 	w.file("orders", strings.Replace(section, "period: hour", "period: hour, exclude: {weekends: true}", 1))
 	w.write("orders", "landed#2000-01-01T09", "n=2")
-	answer, err := p.router.Rerun(w.Context(), router.RerunRequest{ID: "1", Pipeline: "orders", Period: w.period("2000-01-01T09"), By: "ada", Reason: "tested"}, time.Now())
+	answer, err := p.Router.Rerun(w.Context(), router.RerunRequest{ID: "1", Pipeline: "orders", Period: w.period("2000-01-01T09"), By: "ada", Reason: "tested"}, time.Now())
 	w.check(err)
 	if answer.Accepted {
 		w.Error("a rerun of an excluded period was granted")

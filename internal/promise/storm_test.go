@@ -115,7 +115,7 @@ func (s *storm) wish() {
 		q := router.RerunRequest{
 			ID: fmt.Sprintf("wish %d", s.asked), Pipeline: r.Pipeline, Schedule: r.Schedule, Period: r.Period, By: "ada", Reason: "tested",
 		}
-		go func() { _, _ = p.router.Rerun(s.Context(), q, time.Now()) }() // it may be refused, or the store may not answer
+		go func() { _, _ = p.Router.Rerun(s.Context(), q, time.Now()) }() // it may be refused, or the store may not answer
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job/all"
@@ -27,7 +28,6 @@ import (
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/memory"
 	"github.com/interlock-go/interlock/internal/store/sqlite"
@@ -93,14 +93,13 @@ func newWorld(t *testing.T, open func() store.Store) *world {
 
 // process is one controller.
 type process struct {
-	world   *world
-	name    string
-	hold    store.Store
-	store   *line
-	catalog *catalog.Catalog
-	router  *router.Router
-	cancel  context.CancelFunc
-	ended   chan struct{}
+	*controller.Controller
+	world  *world
+	name   string
+	hold   store.Store
+	store  *line
+	cancel context.CancelFunc
+	ended  chan struct{}
 }
 
 // start starts a controller as cmd/interlock does, with scripted targets.
@@ -108,39 +107,36 @@ func (w *world) start(name string) *process {
 	w.Helper()
 	p := &process{world: w, name: name, hold: w.open(), ended: make(chan struct{})}
 	p.store = newLine(p.hold, w.faults)
-	p.catalog = catalog.New(p.store, kinds)
-	w.check(p.catalog.Load(w.Context()))
-	p.apply()
-	monitor := slamonitor.New(p.store, p.catalog)
-	present := presence.New(p.store)
 	var host *engine.Engine
-	steps := orchestrator.New(orchestrator.Deps{
-		Store: p.store, Catalog: p.catalog, Jobs: w.target.types(), Replica: name, Lease: lease,
-		Enter: func(ctx context.Context, jobType string, blocking bool) (bool, error) {
-			return host.Enter(ctx, jobType, blocking)
+	p.Controller = controller.New(controller.Parts{
+		Store: p.store, Catalog: catalog.New(p.store, kinds), Now: p.clock,
+		Steps: orchestrator.Deps{
+			Jobs: w.target.types(), Replica: name, Lease: lease,
+			Enter: func(ctx context.Context, jobType string, blocking bool) (bool, error) {
+				return host.Enter(ctx, jobType, blocking)
+			},
 		},
+		Limits:   router.Limits{RunTimeout: time.Hour, StartTries: 3, StartBackoff: 10 * time.Second},
+		Watchdog: watchdog.Deps{Interval: interval},
 	})
-	p.router = router.New(router.Deps{
-		Store: p.store, Catalog: p.catalog, Deadlines: monitor, Jobs: steps,
-		Limits: router.Limits{RunTimeout: time.Hour, StartTries: 3, StartBackoff: 10 * time.Second},
-	})
-	dog := watchdog.New(watchdog.Deps{Store: p.store, Catalog: p.catalog, Router: p.router, Deadlines: monitor, Group: engine.Group, Interval: interval})
+	w.check(p.Catalog.Load(w.Context()))
+	p.apply()
 	host = engine.New(engine.Options{
 		Store: p.store, Logger: slog.New(slog.DiscardHandler), Replica: name, Workers: 4, BlockingStarts: 8, Lease: lease, LostAfter: 10 * time.Minute,
 		Alone: len(w.processes()) == 0,
 		Handlers: engine.Handlers{
 			Change: func(ctx context.Context, c store.Change, now time.Time) error {
-				return p.router.Handle(ctx, c, p.at(now))
+				return p.Router.Handle(ctx, c, p.at(now))
 			},
-			Tasks: p.tasks(steps, monitor),
-			Await: func(ctx context.Context, key run.Key, n int) error { return steps.Await(ctx, key, n, p.clock) },
+			Task:  p.Perform,
+			Await: p.Await,
 			Ticks: []engine.Tick{
 				{Name: "watchdog", Every: interval, First: true, Do: func(ctx context.Context, _ time.Time) error {
-					_, err := dog.Pass(ctx, p.clock)
+					_, err := p.Watch(ctx)
 					return err
 				}},
 				{Name: "presence", Every: presence.Interval, Now: true, Do: func(ctx context.Context, now time.Time) error {
-					return present.Attend(ctx, p.at(now))
+					return p.Presence.Attend(ctx, p.at(now))
 				}},
 			},
 		},
@@ -160,26 +156,6 @@ func (w *world) start(name string) *process {
 	return p
 }
 
-func (p *process) tasks(steps *orchestrator.Orchestrator, monitor *slamonitor.Monitor) map[store.TaskKind]func(context.Context, store.Claim) error {
-	at := func(f func(context.Context, store.Claim, time.Time) error) func(context.Context, store.Claim) error {
-		return func(ctx context.Context, c store.Claim) error { return f(ctx, c, p.clock()) }
-	}
-	return map[store.TaskKind]func(context.Context, store.Claim) error{
-		store.Advance: func(ctx context.Context, c store.Claim) error {
-			_, err := steps.Step(ctx, c, p.clock)
-			return err
-		},
-		store.AdvanceDry:    at(p.router.AdvanceDry),
-		store.Fire:          at(p.router.Fire),
-		store.ReopenPeriods: at(p.router.Reopen),
-		store.ResumePaused:  at(p.router.ResumeDue),
-		store.CheckPostRun:  at(p.router.CheckPostRun),
-		store.CheckLeft:     at(p.router.CheckLeft),
-		store.Arm:           at(monitor.Arm),
-		store.FireDeadline:  at(monitor.Fire),
-	}
-}
-
 // clock returns the time that the controller reads, which may be wrong.
 func (p *process) clock() time.Time { return p.at(time.Now()) }
 
@@ -193,9 +169,9 @@ func (p *process) apply() {
 		sources = append(sources, pipeline.Source{File: id + ".yaml", Data: []byte(text)})
 	}
 	slices.SortFunc(sources, func(a, b pipeline.Source) int { return strings.Compare(a.File, b.File) })
-	report, err := p.catalog.Apply(p.world.Context(), catalog.Files{Pipelines: sources}, p.clock())
+	report, err := p.Catalog.Apply(p.world.Context(), catalog.Files{Pipelines: sources}, p.clock())
 	for errors.Is(err, errFault) { // repeated until it succeeds, as the server does
-		report, err = p.catalog.Apply(p.world.Context(), catalog.Files{Pipelines: sources}, p.clock())
+		report, err = p.Catalog.Apply(p.world.Context(), catalog.Files{Pipelines: sources}, p.clock())
 	}
 	p.world.check(err)
 	if len(report.Rejected) > 0 {

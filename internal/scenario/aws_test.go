@@ -67,11 +67,11 @@ func (d *deployment) put(id pipeline.ID, key string, fields sensor.Fields) error
 
 // operate acts like a console on the tables: it uses the stored data and the same router.
 func (d *deployment) operate(ask func(ctx context.Context, r *router.Router, now time.Time) error) error {
-	console, err := newController(d.Context(), d.store(), d.jobs)
+	console, err := newParts(d.Context(), d.store(), d.jobs)
 	if err != nil {
 		return err
 	}
-	return ask(d.Context(), console.router, d.now())
+	return ask(d.Context(), console.Router, d.now())
 }
 
 // onTables is a deployment on a local DynamoDB.

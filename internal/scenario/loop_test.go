@@ -18,14 +18,14 @@ type loop struct {
 	*testing.T
 	keeper
 	jobs    *target
-	parts   *controller
+	parts   *parts
 	every   time.Duration // watchdog interval
 	watched time.Time     // time of the next watchdog pass
 }
 
 func (l *loop) start() {
 	l.Helper()
-	parts, err := newController(l.Context(), l.open(), l.jobs)
+	parts, err := newParts(l.Context(), l.open(), l.jobs)
 	l.check(err)
 	l.check(l.store().VoidLeases(l.Context()))
 	l.parts = parts
@@ -42,7 +42,7 @@ func (l *loop) put(id pipeline.ID, key string, fields sensor.Fields) error {
 }
 
 func (l *loop) operate(ask func(ctx context.Context, r *router.Router, now time.Time) error) error {
-	return ask(l.Context(), l.parts.router, time.Now())
+	return ask(l.Context(), l.parts.Router, time.Now())
 }
 
 func (*loop) now() time.Time { return time.Now() }
@@ -104,7 +104,7 @@ func (l *loop) followed() bool {
 	changes, err := l.store().Receive(l.Context(), group, replica, 1)
 	l.check(err)
 	for _, c := range changes {
-		l.check(l.parts.router.Handle(l.Context(), c, time.Now()))
+		l.check(l.parts.Router.Handle(l.Context(), c, time.Now()))
 	}
 	l.check(l.store().Done(l.Context(), group, changes))
 	return true
@@ -116,7 +116,7 @@ func (l *loop) worked() bool {
 	claims, err := l.store().Claim(l.Context(), store.ClaimQuery{Replica: replica, Limit: 1, Lease: lease}, time.Now())
 	l.check(err)
 	for _, c := range claims {
-		l.check(l.parts.perform(l.Context(), c))
+		l.check(l.parts.Perform(l.Context(), c))
 	}
 	return len(claims) > 0
 }

@@ -2,18 +2,15 @@ package scenario_test
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
-	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/sensor"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
@@ -40,7 +37,7 @@ type platform interface {
 
 // Settings of the controllers.
 const (
-	group    = engine.Group
+	group    = controller.Group
 	replica  = "here"
 	lease    = 30 * time.Second
 	interval = time.Minute // of the watchdog
@@ -48,73 +45,33 @@ const (
 
 var limits = router.Limits{RunTimeout: 4 * time.Hour, StartTries: 3, StartBackoff: 30 * time.Second}
 
-// controller is the handlers, assembled as in the binary.
-type controller struct {
-	store   store.Store
-	catalog *catalog.Catalog
-	router  *router.Router
-	steps   *orchestrator.Orchestrator
-	monitor *slamonitor.Monitor
-	dog     *watchdog.Watchdog
-	probes  *prober.Prober
+// parts are a controller and its store.
+type parts struct {
+	*controller.Controller
+	store store.Store
 }
 
-func newController(ctx context.Context, s store.Store, jobs *target) (*controller, error) {
-	c := &controller{store: s, catalog: catalog.New(s, all.Kinds())}
-	if err := c.catalog.Load(ctx); err != nil {
-		return nil, err
-	}
-	c.monitor = slamonitor.New(s, c.catalog)
-	c.steps = orchestrator.New(orchestrator.Deps{Store: s, Catalog: c.catalog, Jobs: jobs.types(), Replica: replica, Lease: lease, AlwaysPresent: true})
-	c.router = router.New(router.Deps{Store: s, Catalog: c.catalog, Deadlines: c.monitor, Jobs: c.steps, Limits: limits})
-	c.probes = prober.New(prober.Deps{Store: s, Catalog: c.catalog, Evaluator: jobs})
-	c.dog = watchdog.New(watchdog.Deps{Store: s, Catalog: c.catalog, Router: c.router, Deadlines: c.monitor, Group: group, Interval: interval})
-	return c, nil
+func newParts(ctx context.Context, s store.Store, jobs *target) (*parts, error) {
+	c := controller.New(controller.Parts{
+		Store: s, Catalog: catalog.New(s, all.Kinds()), Now: time.Now, Probes: jobs, Limits: limits,
+		Steps:    orchestrator.Deps{Jobs: jobs.types(), Replica: replica, Lease: lease, AlwaysPresent: true},
+		Watchdog: watchdog.Deps{Interval: interval},
+	})
+	return &parts{c, s}, c.Catalog.Load(ctx)
 }
 
-// tasks returns the handler of each kind of task.
-func (c *controller) tasks() map[store.TaskKind]func(context.Context, store.Claim) error {
-	now := func(f func(context.Context, store.Claim, time.Time) error) func(context.Context, store.Claim) error {
-		return func(ctx context.Context, claim store.Claim) error { return f(ctx, claim, time.Now()) }
-	}
-	return map[store.TaskKind]func(context.Context, store.Claim) error{
-		store.Advance: func(ctx context.Context, claim store.Claim) error {
-			_, err := c.steps.Step(ctx, claim, time.Now)
-			return err
-		},
-		store.AdvanceDry:    now(c.router.AdvanceDry),
-		store.Fire:          now(c.router.Fire),
-		store.ReopenPeriods: now(c.router.Reopen),
-		store.ResumePaused:  now(c.router.ResumeDue),
-		store.CheckPostRun:  now(c.router.CheckPostRun),
-		store.CheckLeft:     now(c.router.CheckLeft),
-		store.Arm:           now(c.monitor.Arm),
-		store.FireDeadline:  now(c.monitor.Fire),
-		store.RunProbe:      func(ctx context.Context, claim store.Claim) error { return c.probes.Run(ctx, claim, time.Now) },
-	}
-}
-
-// perform carries out one task.
-func (c *controller) perform(ctx context.Context, claim store.Claim) error {
-	handler, ok := c.tasks()[claim.Task.Kind]
-	if !ok {
-		return fmt.Errorf("there is no handler for tasks of kind %q", claim.Task.Kind)
-	}
-	return handler(ctx, claim)
-}
-
-func (c *controller) watch(ctx context.Context, now time.Time) error {
-	_, err := c.dog.Pass(ctx, func() time.Time { return now })
+func (p *parts) watch(ctx context.Context, _ time.Time) error {
+	_, err := p.Watch(ctx)
 	return err
 }
 
-func (c *controller) apply(ctx context.Context, files catalog.Files) error {
-	_, err := c.catalog.Apply(ctx, files, time.Now())
+func (p *parts) apply(ctx context.Context, files catalog.Files) error {
+	_, err := p.Catalog.Apply(ctx, files, time.Now())
 	return err
 }
 
 // put stores a reading as the API does.
-func (c *controller) put(ctx context.Context, id pipeline.ID, key string, fields sensor.Fields) error {
+func (p *parts) put(ctx context.Context, id pipeline.ID, key string, fields sensor.Fields) error {
 	name, suffix, err := sensor.ExternalKey(key)
 	if err != nil {
 		return err
@@ -124,6 +81,6 @@ func (c *controller) put(ctx context.Context, id pipeline.ID, key string, fields
 		return err
 	}
 	w := store.Write{Pipeline: id, Reading: sensor.Reading{Key: name, Period: date, Fields: fields, Deleted: fields == nil}}
-	_, err = c.store.PutReadings(ctx, []store.Write{w}, time.Now())
+	_, err = p.store.PutReadings(ctx, []store.Write{w}, time.Now())
 	return err
 }

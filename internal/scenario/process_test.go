@@ -20,14 +20,14 @@ type process struct {
 	keeper
 	jobs   *target
 	every  time.Duration // watchdog interval
-	parts  *controller
+	parts  *parts
 	cancel context.CancelFunc
 	ended  chan struct{}
 }
 
 func (p *process) start() {
 	p.Helper()
-	parts, err := newController(p.Context(), p.open(), p.jobs)
+	parts, err := newParts(p.Context(), p.open(), p.jobs)
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func (p *process) start() {
 	host := engine.New(engine.Options{
 		Store: p.store(), Logger: slog.New(slog.DiscardHandler), Replica: replica, Workers: 4, Lease: lease, LostAfter: 10 * time.Minute, Alone: true,
 		Handlers: engine.Handlers{
-			Change: parts.router.Handle, Tasks: parts.tasks(),
+			Change: parts.Router.Handle, Task: parts.Perform,
 			Ticks: []engine.Tick{{Name: "watchdog", Every: p.every, First: true, Do: parts.watch}},
 		},
 	})
@@ -67,7 +67,7 @@ func (p *process) put(id pipeline.ID, key string, fields sensor.Fields) error {
 }
 
 func (p *process) operate(ask func(ctx context.Context, r *router.Router, now time.Time) error) error {
-	return ask(p.Context(), p.parts.router, time.Now())
+	return ask(p.Context(), p.parts.Router, time.Now())
 }
 
 func (*process) now() time.Time { return time.Now() }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -80,7 +81,7 @@ func (w *watch) feedIsHandled(lately time.Time) {
 			w.fail(Liveness, "change %d (%s of %s) was set aside and never handled", at, c.Kind, c.Pipeline)
 		}
 	}
-	n, oldest, err := w.rows.Backlog(context.Background(), group)
+	n, oldest, err := w.rows.Backlog(context.Background(), controller.Group)
 	if err != nil || n > 0 && oldest.Before(lately) {
 		w.fail(Liveness, "%d changes are not handled, the oldest from %s: %v", n, oldest, err)
 	}

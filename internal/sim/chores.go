@@ -60,7 +60,7 @@ func (h *host) nextPresence() time.Time {
 
 func (h *host) attend(ctx context.Context) {
 	h.attends = h.world.now.Add(presence.Interval)
-	_ = h.present.Attend(ctx, h.clock()) // it tries again at the next interval
+	_ = h.Presence.Attend(ctx, h.clock()) // it tries again at the next interval
 }
 
 func (h *host) nextRead() time.Time {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -115,7 +116,7 @@ func expired() context.Context {
 func (h *host) receive(context.Context) {
 	w := h.world
 	h.fed = false
-	changes, err := h.line.Receive(expired(), group, h.name, received)
+	changes, err := h.line.Receive(expired(), controller.Group, h.name, received)
 	if err != nil {
 		h.fed = errors.Is(err, errFault)
 		return
@@ -180,7 +181,7 @@ func (h *host) handleAndAck(ctx context.Context, d *delivery) error {
 	if d.again {
 		return nil
 	}
-	return h.line.Done(ctx, group, []store.Change{d.Change})
+	return h.line.Done(ctx, controller.Group, []store.Change{d.Change})
 }
 
 // clogged is the pipeline whose changes fail for a while.
@@ -193,7 +194,7 @@ func (h *host) change(ctx context.Context, c store.Change) error {
 		return errors.New("it cannot be handled")
 	}
 	handle := func(ctx context.Context, c store.Change, now time.Time) error {
-		err := h.router.Handle(ctx, c, now)
+		err := h.Router.Handle(ctx, c, now)
 		if err == nil {
 			w.watch.handled(c)
 		}

@@ -7,22 +7,18 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/orchestrator"
-	"github.com/interlock-go/interlock/internal/presence"
 	"github.com/interlock-go/interlock/internal/probe"
-	"github.com/interlock-go/interlock/internal/prober"
-	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sink"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/memory"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 const (
-	group    = "router"         // the controllers' consumer group of the feed
 	received = 32               // changes received at once
 	inFlight = 64               // changes received but not handled yet
 	nap      = 10 * time.Second // before a task for another controller is claimed again
@@ -42,16 +38,10 @@ type host struct {
 	doomed bool      // it is crashing: nothing that it does has an effect any more
 	away   time.Duration
 
+	*controller.Controller
 	hold    *memory.Store
 	line    *line
-	catalog *catalog.Catalog
-	router  *router.Router
-	steps   *orchestrator.Orchestrator
-	monitor *slamonitor.Monitor
-	dog     *watchdog.Watchdog
-	prober  *prober.Prober
 	courier courier
-	present *presence.Replica
 
 	fed      bool // there may be changes that it has not received
 	lanes    lanes
@@ -91,7 +81,7 @@ func (h *host) start() {
 	h.do("start", h.load)
 }
 
-// assemble builds the controller as cmd/interlock does.
+// assemble builds the controller on a store whose calls can fail.
 func (h *host) assemble() {
 	w := h.world
 	below := w.watch.heldBy(h.hold)
@@ -99,22 +89,19 @@ func (h *host) assemble() {
 		below = w.bugs.store(w, h.name, below)
 	}
 	h.line = &line{Store: below, host: h}
-	h.catalog = catalog.New(&line{Store: below, host: h, whole: true}, kinds)
-	h.monitor = slamonitor.New(h.line, h.catalog)
-	h.steps = orchestrator.New(orchestrator.Deps{Store: h.line, Catalog: h.catalog, Jobs: w.Jobs, Replica: h.name, Lease: w.Lease, Enter: h.enter, AlwaysPresent: w.chaos == nil})
-	h.router = router.New(router.Deps{Store: h.line, Catalog: h.catalog, Deadlines: h.monitor, Jobs: h.steps, Limits: w.Limits})
-	h.present = presence.New(h.line)
-	h.prober = prober.New(prober.Deps{Store: h.line, Catalog: h.catalog, Evaluator: w.Probes})
-	h.courier = courier{next: w.now, notifier: notify.New(notify.Options{Store: h.line, Sinks: []sink.Sink{w.pager}, Since: w.Options.Start})}
-	h.dog = watchdog.New(watchdog.Deps{
-		Store: h.line, Catalog: h.catalog, Router: h.router, Deadlines: h.monitor, Group: group, Interval: w.Watchdog,
+	h.Controller = controller.New(controller.Parts{
+		Store: h.line, Catalog: catalog.New(&line{Store: below, host: h, whole: true}, kinds), Now: h.clock, Probes: w.Probes, Limits: w.Limits,
+		Steps:    orchestrator.Deps{Jobs: w.Jobs, Replica: h.name, Lease: w.Lease, Enter: h.enter, AlwaysPresent: w.chaos == nil},
+		Watchdog: watchdog.Deps{Interval: w.Watchdog},
+		Alerts:   &notify.Options{Sinks: []sink.Sink{w.pager}, Since: w.Options.Start},
 	})
+	h.courier = courier{next: w.now}
 }
 
 // load is the start-up work of a process. If it fails, the process ends and is restarted.
 func (h *host) load(ctx context.Context) {
 	w := h.world
-	err := h.catalog.Load(ctx)
+	err := h.Catalog.Load(ctx)
 	if err == nil {
 		err = h.apply(ctx)
 	}
@@ -135,7 +122,7 @@ func (h *host) load(ctx context.Context) {
 // apply activates the files.
 func (h *host) apply(ctx context.Context) error {
 	edits := h.world.edits
-	if _, err := h.catalog.Apply(ctx, h.world.Files, h.clock()); err != nil {
+	if _, err := h.Catalog.Apply(ctx, h.world.Files, h.clock()); err != nil {
 		return err
 	}
 	h.edits = edits
@@ -167,14 +154,14 @@ func (h *host) read(ctx context.Context) {
 // watchdogPass runs a watchdog pass.
 func (h *host) watchdogPass(ctx context.Context) {
 	h.looks = h.world.now.Add(h.world.Watchdog)
-	if _, err := h.dog.Pass(ctx, h.clock); err != nil {
+	if _, err := h.Watch(ctx); err != nil {
 		h.world.tracef("%s: the watchdog pass failed: %v", h.name, err)
 	}
 }
 
 // caughtUp reports whether the feed has nothing left for the controller.
 func (h *host) caughtUp() bool {
-	n, _, err := h.world.data.Backlog(context.Background(), group)
+	n, _, err := h.world.data.Backlog(context.Background(), controller.Group)
 	return err == nil && n == 0
 }
 
@@ -227,12 +214,7 @@ func (w *World) crash(h *host, away time.Duration) {
 	h.starts = w.now.Add(away)
 }
 
-// Evaluator answers probes.
-type Evaluator interface {
-	Evaluate(ctx context.Context, r probe.Request) (probe.Answer, error)
-}
-
-// passing is an Evaluator for which every probe passes.
+// passing is an evaluator for which every probe passes.
 type passing struct{}
 
 func (passing) Evaluate(context.Context, probe.Request) (probe.Answer, error) {

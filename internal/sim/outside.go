@@ -235,26 +235,26 @@ func (w *World) pause(id string, p store.Pause, d *dice) {
 	}
 	if d.chance(0.15) {
 		w.ask("the pause of all pipelines", 0, func(ctx context.Context, h *host) error {
-			_, err := h.router.PauseAll(ctx, p, h.clock())
+			_, err := h.Router.PauseAll(ctx, p, h.clock())
 			return err
 		})
 		return
 	}
 	w.ask(fmt.Sprintf("the pause of %s", id), 0, func(ctx context.Context, h *host) error {
-		_, err := h.router.Pause(ctx, pipeline.ID(id), p, h.clock())
+		_, err := h.Router.Pause(ctx, pipeline.ID(id), p, h.clock())
 		return err
 	})
 }
 
 func (w *World) resume(id string) {
 	w.ask(fmt.Sprintf("the end of the pause of %s", id), 0, func(ctx context.Context, h *host) error {
-		return h.router.Resume(ctx, pipeline.ID(id), "ada", "tested", h.clock())
+		return h.Router.Resume(ctx, pipeline.ID(id), "ada", "tested", h.clock())
 	})
 }
 
 func (w *World) resumeAll() {
 	w.ask("the end of the pause of all pipelines", 0, func(ctx context.Context, h *host) error {
-		_, err := h.router.ResumeAll(ctx, "ada", "tested", h.clock())
+		_, err := h.Router.ResumeAll(ctx, "ada", "tested", h.clock())
 		return err
 	})
 }
@@ -262,7 +262,7 @@ func (w *World) resumeAll() {
 func (p *plan) trigger(w *World, pipelineID, id string, d *dice) {
 	q := router.TriggerRequest{ID: id, Pipeline: pipeline.ID(pipelineID), By: "ada", Reason: "tested", Force: d.chance(0.3), BypassGate: d.chance(0.3)}
 	w.ask("the trigger of "+pipelineID, 0, func(ctx context.Context, h *host) error {
-		_, err := h.router.Trigger(ctx, q, h.clock())
+		_, err := h.Router.Trigger(ctx, q, h.clock())
 		return err
 	})
 }
@@ -280,7 +280,7 @@ func (w *World) some(d *dice) (run.Run, bool) {
 func (w *World) cancel(d *dice) {
 	if r, there := w.some(d); there {
 		w.ask("the cancel of "+r.Key.String(), 0, func(ctx context.Context, h *host) error {
-			_, err := h.router.Cancel(ctx, r.Key, "ada", "tested", h.clock())
+			_, err := h.Router.Cancel(ctx, r.Key, "ada", "tested", h.clock())
 			return err
 		})
 	}
@@ -301,7 +301,7 @@ func (w *World) report(d *dice) {
 		o = w.bugs.report(o)
 	}
 	w.ask(fmt.Sprintf("the report of %s for attempt %d of %s", o.Result, o.Attempt, o.Key), 0, func(ctx context.Context, h *host) error {
-		_, err := h.router.Report(ctx, o, h.clock())
+		_, err := h.Router.Report(ctx, o, h.clock())
 		return err
 	})
 }
@@ -316,7 +316,7 @@ func (w *World) rerun(id string, d *dice) {
 		Force: d.chance(0.15), BypassGate: d.chance(0.1),
 	}
 	w.ask("the rerun "+id+" of "+r.Key.String(), 0, func(ctx context.Context, h *host) error {
-		answer, err := h.router.Rerun(ctx, q, h.clock())
+		answer, err := h.Router.Rerun(ctx, q, h.clock())
 		if err == nil {
 			w.watch.answered(answer)
 		}

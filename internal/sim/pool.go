@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -69,10 +70,8 @@ func newPools(workers int) pools {
 }
 
 var (
-	stepKinds  = []store.TaskKind{store.Advance, store.AdvanceDry}
-	timerKinds = []store.TaskKind{
-		store.Fire, store.Arm, store.FireDeadline, store.CheckPostRun, store.ResumePaused, store.RunProbe, store.ReopenPeriods, store.HandleChange, store.Deliver,
-	}
+	stepKinds  = controller.Of(controller.Steps)
+	timerKinds = controller.Of(controller.Urgent, controller.Timers, controller.Probes, controller.Changes)
 )
 
 // of returns the pool of a task kind.

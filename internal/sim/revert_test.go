@@ -303,7 +303,7 @@ func awakened(w *World, name string, b store.Batch, now time.Time) store.Batch {
 	}
 	key, err := run.ParseKey(strings.TrimPrefix(b.Marks[at].ID, "excluded/"))
 	h := w.hosts[slices.IndexFunc(w.hosts, func(h *host) bool { return h.name == name })]
-	e := h.catalog.Current().Get(key.Pipeline)
+	e := h.Catalog.Current().Get(key.Pipeline)
 	if err != nil || e == nil || e.Schedule.Excluded(period.At(now, period.Day, e.Schedule.Zone())) != "" {
 		return b
 	}

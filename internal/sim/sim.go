@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/all"
@@ -41,9 +42,9 @@ type Options struct {
 	Start    time.Time // default: the year 2000
 	Hosts    int       // number of controllers; default: one
 	Files    catalog.Files
-	Jobs     map[string]job.Type // by the names that pipeline files use; default: the world's own targets
-	Probes   Evaluator           // answers the probes of pipeline files; default: all pass
-	Watchdog time.Duration       // interval of each controller's watchdog
+	Jobs     map[string]job.Type  // by the names that pipeline files use; default: the world's own targets
+	Probes   controller.Evaluator // answers the probes of pipeline files; default: all pass
+	Watchdog time.Duration        // interval of each controller's watchdog
 	Lease    time.Duration
 	// LostAfter is how long a task for another controller must have been due before any controller
 	// may claim it.
@@ -199,7 +200,7 @@ func (w *World) Operate(ask func(ctx context.Context, r *router.Router, now time
 	if at < 0 {
 		return errors.New("no controller runs")
 	}
-	return ask(context.Background(), w.hosts[at].router, w.Now())
+	return ask(context.Background(), w.hosts[at].Router, w.Now())
 }
 
 // Store returns the store, for tests to inspect.

@@ -31,13 +31,12 @@ func (p *pager) Send(_ context.Context, a sink.Alert) error {
 	return nil
 }
 
-// courier delivers events to the pager, if this controller holds the delivery lease.
+// courier is how far a controller has delivered events to the pager, if this controller holds the delivery lease.
 type courier struct {
-	notifier *notify.Notifier
-	outbox   *notify.Outbox // nil if another controller delivers
-	lease    store.Lease
-	next     time.Time // when it checks next without a wake-up
-	called   bool      // there may be unread events
+	outbox *notify.Outbox // nil if another controller delivers
+	lease  store.Lease
+	next   time.Time // when it checks next without a wake-up
+	called bool      // there may be unread events
 }
 
 const (
@@ -77,7 +76,7 @@ func (h *host) deliver(ctx context.Context) {
 func (h *host) dispatch(ctx context.Context) error {
 	w, c := h.world, &h.courier
 	if c.outbox == nil {
-		outbox, lease, err := c.notifier.Claim(ctx, w.pager, notify.Holder{Replica: h.name, Lease: deliveryLease}, h.clock())
+		outbox, lease, err := h.Notifier.Claim(ctx, w.pager, notify.Holder{Replica: h.name, Lease: deliveryLease}, h.clock())
 		if err != nil || outbox == nil {
 			return err
 		}

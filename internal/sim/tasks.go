@@ -72,42 +72,18 @@ const cursed = "cursed/"
 
 // carryOut calls the handler of a task.
 func (h *host) carryOut(ctx context.Context, c store.Claim) error {
-	now := h.clock()
 	if strings.HasPrefix(c.Task.ID, cursed) && c.Task.Kind != "unheard-of" {
 		return errors.New("it fails on every try")
 	}
-	switch c.Task.Kind {
-	case store.Advance:
-		_, err := h.steps.Step(ctx, c, h.clock)
-		return err
-	case store.AdvanceDry:
-		return h.router.AdvanceDry(ctx, c, now)
-	case store.Fire:
-		return h.router.Fire(ctx, c, now)
-	case store.ReopenPeriods:
-		return h.router.Reopen(ctx, c, now)
-	case store.ResumePaused:
-		return h.router.ResumeDue(ctx, c, now)
-	case store.CheckLeft:
-		return h.router.CheckLeft(ctx, c, now)
-	case store.CheckPostRun:
-		return h.router.CheckPostRun(ctx, c, now)
-	case store.Arm:
-		return h.monitor.Arm(ctx, c, now)
-	case store.FireDeadline:
-		return h.monitor.Fire(ctx, c, now)
-	case store.HandleChange:
-		if err := h.change(ctx, c.Task.Change); err != nil {
-			return err
-		}
-		b := store.Batch{ID: fmt.Sprintf("handled/%s/%d", c.Task.ID, c.Lease.Token), Lease: &c.Lease}
-		b.Finish(c.Task.ID)
-		return h.line.Commit(ctx, b, now)
-	case store.RunProbe:
-		return h.prober.Run(ctx, c, h.clock)
-	default:
-		return fmt.Errorf("task %s: there is no handler for kind %q", c.Task.ID, c.Task.Kind)
+	if c.Task.Kind != store.HandleChange {
+		return h.Perform(ctx, c)
 	}
+	if err := h.change(ctx, c.Task.Change); err != nil {
+		return err
+	}
+	b := store.Batch{ID: fmt.Sprintf("handled/%s/%d", c.Task.ID, c.Lease.Token), Lease: &c.Lease}
+	b.Finish(c.Task.ID)
+	return h.line.Commit(ctx, b, h.clock())
 }
 
 // renew renews leases, and cancels the work on lost ones.
@@ -142,7 +118,7 @@ func (h *host) await(key run.Key, attempt int) {
 	h.awaiting[id] = true
 	h.do("await "+string(id), func(ctx context.Context) {
 		defer delete(h.awaiting, id)
-		if err := h.steps.Await(ctx, key, attempt, h.clock); err != nil {
+		if err := h.Await(ctx, key, attempt); err != nil {
 			h.world.tracef("%s cannot wait for %s: %v", h.name, id, err)
 		}
 	})

@@ -83,7 +83,7 @@ func (w *World) claim(key run.Key, worker, id string, keyless bool) {
 	}
 	w.ask("the "+id+" of "+key.String(), 0, func(ctx context.Context, h *host) error {
 		asked := w.now
-		r, err := h.router.Claim(ctx, q, h.clock())
+		r, err := h.Router.Claim(ctx, q, h.clock())
 		switch {
 		case err == nil:
 			w.granted(key, r.Attempt, worker, id, asked)
@@ -156,7 +156,7 @@ func (w *World) beat(s *shift) {
 	}
 	h.do(what, func(ctx context.Context) {
 		asked := w.now
-		r, err := h.router.Heartbeat(ctx, s.key, s.attempt, beat, h.clock())
+		r, err := h.Router.Heartbeat(ctx, s.key, s.attempt, beat, h.clock())
 		switch {
 		case err == nil && beat.Seq < s.seq: // a later one counts
 		case err == nil:
@@ -177,7 +177,7 @@ func (w *World) finish(s *shift) {
 	o := run.Outcome{Key: s.key, Attempt: s.attempt, Report: run.Report{Result: one(&s.dice, run.ResultSuccess, run.ResultSuccess, run.ResultFail), By: s.worker}}
 	w.watch.said(s.id(), o.Result)
 	w.ask(fmt.Sprintf("the report of %s for %s", o.Result, s.id()), 0, func(ctx context.Context, h *host) error {
-		_, err := h.router.Report(ctx, o, h.clock())
+		_, err := h.Router.Report(ctx, o, h.clock())
 		return err
 	})
 }

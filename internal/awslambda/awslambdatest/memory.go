@@ -19,7 +19,6 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/memory"
 	"github.com/interlock-go/interlock/internal/store/record"
-	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // group is the router's consumer group of the change feed.
@@ -258,9 +257,6 @@ func (m *Memory) Outboxes(context.Context, time.Time, int) ([]dynamo.Outbox, err
 
 // Relayed does nothing: the record of an outbox is handled once.
 func (m *Memory) Relayed(context.Context, dynamo.Outbox, time.Time) error { return nil }
-
-// Overview returns nil: reading each pipeline costs nothing here.
-func (m *Memory) Overview() watchdog.Overview { return nil }
 
 // PutFiles replaces all files.
 func (m *Memory) PutFiles(f catalog.Files) error {

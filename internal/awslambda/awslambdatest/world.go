@@ -16,6 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/awscall"
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/controller"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/otlp"
@@ -44,7 +45,7 @@ type Options struct {
 	Tables func(now func() time.Time) Tables
 	Jobs   map[string]job.Type
 	// Evaluator asks probes for the orchestrator.
-	Evaluator awslambda.Evaluator
+	Evaluator controller.Evaluator
 	Watch     time.Duration // between two watchdog passes
 	Pulse     time.Duration // between two pulses of the watchdog; a minute if it is not set
 	Fault     Fault
@@ -190,6 +191,9 @@ func (w *World) parts(f awslambda.Function) awslambda.Parts {
 	case awslambda.StreamRouter, awslambda.Watchdog:
 		orchestrator := awslambda.Jobs{Invoker: awscall.NewInvoker(w.config()), Orchestrator: settings.Orchestrator}
 		p.Remote, p.Evaluator = orchestrator, orchestrator
+		if tables, is := w.Store().(*dynamo.Store); is {
+			p.Overview = tables
+		}
 	}
 	return p
 }

@@ -121,7 +121,7 @@ func relay(b Base) *awslambda.Relay {
 	return &awslambda.Relay{
 		Host: awslambda.NewHost(awslambda.Parts{
 			Settings: b.Settings, Store: b.Store, Catalog: catalog.New(b.Store, all.Kinds()).On(pipeline.AWS, b.TimeLimit, b.Offers()), Now: time.Now, Logger: b.Logger,
-			Remote: orchestrator, Evaluator: orchestrator, Meter: b.Meter, Tracing: b.Traces,
+			Remote: orchestrator, Evaluator: orchestrator, Meter: b.Meter, Tracing: b.Traces, Overview: b.Store,
 		}),
 		Executions: awscall.NewExecutions(b.AWS, b.StateMachine, awslambda.ErrSpent),
 		Entries:    awscall.NewEntries(b.AWS, b.SchedulerGroup, b.SchedulerRole, b.SchedulerDead),
