@@ -34,7 +34,7 @@ func (a *API) purge(ctx context.Context, in *struct {
 	case done.Active:
 		return nil, problem(http.StatusConflict, refused, "pipeline %s has a file, active or rejected; remove the file before purging it", id)
 	case !done.NotBefore.IsZero():
-		return nil, problem(http.StatusConflict, refused, "pipeline %s was removed a moment ago; purge it from %s on", id, period.Stamp(done.NotBefore))
+		return nil, problem(http.StatusConflict, refused, "pipeline %s was removed, or a run of it ended, a moment ago; purge it from %s on", id, period.Stamp(done.NotBefore))
 	case len(done.Open) > 0:
 		return nil, problem(http.StatusConflict, refused, "pipeline %s is not at rest: %s open; cancel its runs, or wait until they have ended", id, openText(done.Open))
 	case !in.Body.DryRun:

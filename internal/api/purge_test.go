@@ -20,9 +20,10 @@ func TestPurgeDeletesARemovedPipelineAndIsAudited(t *testing.T) {
 	w.post("/api/v1/pipelines/nothing/purge", `{"reason":"x"}`).problem(404)
 	w.Apply(orders)
 	w.Settle()
-	w.post(purgeSilver, `{"reason":"x"}`).problem(409, "a moment ago")
+	w.post(purgeSilver, `{"reason":"x"}`).problem(409, "not at rest", "silver-orders/stream/2026-02-10")
 	w.post("/api/v1/runs/silver-orders/stream/2026-02-10/cancel", `{"reason":"x"}`)
 	w.Settle()
+	w.post(purgeSilver, `{"reason":"x"}`).problem(409, "a moment ago")
 	w.Pass(3 * time.Hour)
 	for {
 		n, err := w.Store.Trim(ctx, store.Retention{}, w.Now())

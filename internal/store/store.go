@@ -297,8 +297,9 @@ type Keeper interface {
 	// stored since the last call, of any process. It is precise to a hundredth of a limit, and passes
 	// over what was stored with an instant before the last call.
 	Fit(ctx context.Context, keep Retention, now time.Time) (Retention, error)
-	// Purge deletes everything that is stored about a pipeline that was removed at least PurgeAfter
-	// ago: runs with their logs, deadlines, snapshots and marks, readings with their history, events
+	// Purge deletes everything that is stored about a pipeline that was removed, and whose runs last
+	// changed, at least PurgeAfter ago: runs with their logs, deadlines, snapshots and marks, readings
+	// with their history, events
 	// that every cursor has passed, versions of its file, and its row. AUDIT events and dead letters
 	// stay. It returns what it deleted or, if dry is set, what it would delete. It deletes nothing if
 	// the pipeline is active or anything of it is open; Purged says so.
@@ -325,7 +326,7 @@ type Purged struct {
 	Rows map[string]int // deleted rows, by kind of record
 	// Each of the following means that nothing was deleted.
 	Active    bool      // the pipeline has a file
-	NotBefore time.Time // it was removed too recently; zero otherwise
+	NotBefore time.Time // it was removed, or a run of it changed, too recently; zero otherwise
 	Open      []string  // runs, deadlines and tasks that are open, not all of them
 }
 
@@ -336,5 +337,7 @@ const (
 	LeastFit   = 5 * time.Minute    // how long Fit keeps everything, at least
 	RowBytes   = 256                // what an event or a write counts besides its JSON
 	CommitLife = time.Hour          // how long a repeated Batch is recognised, at least
-	PurgeAfter = 2 * CommitLife     // how long a pipeline must be removed: its last batches may be repeated until then
+	// PurgeAfter is how long a removed pipeline must be at rest: until then a batch of a new pipeline of its
+	// name may have the id of one of its last batches, and count as its repeat.
+	PurgeAfter = 2 * CommitLife
 )

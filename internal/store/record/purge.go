@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/row"
 )
@@ -47,13 +49,14 @@ func (p *purge) run(ctx context.Context) error {
 		p.done.Active = true
 		return nil
 	}
-	if rested := state.RemovedAt.Add(store.PurgeAfter); p.now.Before(rested) {
-		p.done.NotBefore = rested
-		return nil
-	}
 	p.guard = row.Op{Do: row.Check, If: found.Version, Row: row.Row{Ref: found.Ref}}
 	tasks, err := p.open(ctx)
 	if err != nil || len(p.done.Open) > 0 {
+		return err
+	}
+	last, err := p.lastChange(ctx, state.RemovedAt)
+	if rested := last.Add(store.PurgeAfter); err != nil || p.now.Before(rested) {
+		p.done.NotBefore = rested
 		return err
 	}
 	if err := p.delete(ctx, "tasks", tasks); err != nil {
@@ -66,6 +69,24 @@ func (p *purge) run(ctx context.Context) error {
 		return err
 	}
 	return p.engine.Apply(ctx, row.Tx{Ops: []row.Op{{Do: row.Delete, If: found.Version, Row: row.Row{Ref: found.Ref}}}}, p.now)
+}
+
+// lastChange returns when the pipeline or one of its runs last changed: a run that was open when the
+// pipeline was removed may end much later.
+func (p *purge) lastChange(ctx context.Context, removed time.Time) (time.Time, error) {
+	last := removed
+	all := row.Range{Kind: Runs, Part: string(p.id), Limit: store.MaxPage}
+	err := p.eachPage(ctx, []row.Range{all}, func(_ int, rows []row.Row) (bool, error) {
+		for _, found := range rows {
+			r, err := decode[run.Run](found)
+			if err != nil {
+				return false, err
+			}
+			last = period.Later(last, r.UpdatedAt)
+		}
+		return true, nil
+	})
+	return last, err
 }
 
 // maxNamed is how many open things Purge names.

@@ -119,6 +119,22 @@ func purgeDeletes(f *fixture) {
 	f.same("a new pipeline of that name", f.of("orders"), all)
 }
 
+func purgeWaits(f *fixture) {
+	f.filled("orders")
+	last := turned(opened(keyOf("orders", "2026-03-04")), run.Completed)
+	last.UpdatedAt = late.Add(-time.Minute) // it was open when the pipeline was removed
+	f.create(last)
+	all := f.of("orders")
+	rested := last.UpdatedAt.Add(store.PurgeAfter)
+	got, err := f.s.Purge(f.ctx, "orders", false, rested.Add(-1))
+	f.check(err)
+	f.same("too early", got.NotBefore, rested)
+	f.same("nothing is deleted", f.of("orders"), all)
+	got, err = f.s.Purge(f.ctx, "orders", false, rested)
+	f.check(err)
+	f.same("at rest", got.Rows["runs"], 2)
+}
+
 func purgeRefuses(f *fixture) {
 	f.filled("orders")
 	all := f.of("orders")

@@ -37,6 +37,7 @@ var trimClaims = []claim{
 	{"SmallSteps", smallSteps},
 	{"PurgeDeletesEverythingOfARemovedPipeline", purgeDeletes},
 	{"PurgeDeletesNothingWhileAnythingIsOpen", purgeRefuses},
+	{"PurgeWaitsUntilTheLastRunsBatchesAreForgotten", purgeWaits},
 }
 
 const keepDay = 24 * time.Hour
