@@ -47,7 +47,8 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	}
 	// Files that pipelines refer to come first, because a change of one changes pipelines.
 	failed := c.storeFiles(ctx, namedKinds, c.named(set), files, now)
-	verdicts := c.judge(files.Pipelines, set, rows)
+	verdicts, orphans := c.judge(files.Pipelines, set, rows)
+	failed = errors.Join(failed, c.storeFiles(ctx, []pipeline.FileKind{pipeline.PipelineFile}, orphans, files, now))
 	for i := range verdicts {
 		verdicts[i].since = files.Since
 	}
@@ -135,7 +136,6 @@ func rowsByID(rows []store.Pipeline) map[pipeline.ID]store.Pipeline {
 
 func (r *Report) note(v verdict, did bool) {
 	switch {
-	case v.id == "":
 	case v.problems != nil:
 		r.Rejected = append(r.Rejected, v.id)
 	case !did:
@@ -213,9 +213,9 @@ func (c *Catalog) pendingFire(row store.Pipeline, now time.Time) bool {
 	return false
 }
 
-// judge returns the verdict on each pipeline's files, sorted by id. Files whose pipeline is unknown
-// come first.
-func (c *Catalog) judge(files []pipeline.Source, set *pipeline.Set, rows []store.Pipeline) []verdict {
+// judge returns the verdict on each pipeline's files, sorted by id, and the rejected files whose
+// pipeline is unknown.
+func (c *Catalog) judge(files []pipeline.Source, set *pipeline.Set, rows []store.Pipeline) (all []verdict, orphans []judged) {
 	texts := make(map[string]pipeline.Source, len(files))
 	for _, f := range files {
 		texts[f.File] = f
@@ -224,15 +224,12 @@ func (c *Catalog) judge(files []pipeline.Source, set *pipeline.Set, rows []store
 	for _, d := range set.Definitions {
 		byID[d.ID] = accepted(d, texts[d.File])
 	}
-	var all []verdict
 	for _, refused := range set.Refused {
 		id := c.ownerOf(refused)
 		v := byID[id]
 		switch {
 		case id == "" || v != nil && v.definition != nil:
-			orphan := verdict{}
-			orphan.reject(texts[refused.File], set.Problems)
-			all = append(all, orphan)
+			orphans = append(orphans, judged{fileKey{kind: pipeline.PipelineFile}, texts[refused.File], errorTexts(set.Problems, refused.File)})
 			continue
 		case v == nil:
 			v = &verdict{id: id}
@@ -248,7 +245,7 @@ func (c *Catalog) judge(files []pipeline.Source, set *pipeline.Set, rows []store
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		all = append(all, *byID[id])
 	}
-	return all
+	return all, orphans
 }
 
 // ownerOf returns the pipeline that a rejected file belongs to: the one it names or, if that cannot

@@ -19,7 +19,8 @@ import (
 
 // ledger holds the last good version of each configuration file that is not a pipeline's:
 // calendars, archetypes, sources. It is stored, so that a change is noticed even if no controller
-// was running when the file was changed.
+// was running when the file was changed. Pipeline files are in it only while they are rejected and
+// their pipeline is unknown.
 type ledger struct {
 	files    map[fileKey]keptFile // nil until read
 	rejected map[fileKey]string   // a hash of what was last reported about a rejected file, by kind and path
@@ -311,6 +312,8 @@ func (c *Catalog) rejectFile(ctx context.Context, j judged, now time.Time) error
 // standing says which version counts while a file is rejected.
 func standing(kind pipeline.FileKind, stays bool) string {
 	switch {
+	case kind == pipeline.PipelineFile:
+		return "its pipeline is unknown"
 	case stays:
 		return fmt.Sprintf("the last good version of the %s stays active", kind)
 	case kind == pipeline.SourceFile:

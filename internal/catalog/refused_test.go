@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/audit"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -69,5 +70,52 @@ func TestRejectedSourceIsReportedOnce(t *testing.T) {
 	}
 	if files := c.Files(); len(files) != 1 || !files[0].Refused || files[0].Version == "" || files[0].Accepted.IsZero() {
 		t.Errorf("the file: %+v", files)
+	}
+}
+
+// A rejected file whose pipeline is unknown is reported once as long as it has the same errors, however
+// long that lasts and whatever else changes.
+func TestRejectedFileOfAnUnknownPipelineIsReportedOnce(t *testing.T) {
+	s := memory.New()
+	log := audit.New(s, 365*24*time.Hour)
+	at := time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
+	reported := func(text string) (events, entries int) {
+		t.Helper()
+		c := catalog.New(s, nil)
+		c.Audit(log, func(string) (string, string) { return "", "" })
+		var files []pipeline.Source
+		if text != "" {
+			files = []pipeline.Source{{File: "p.yaml", Data: []byte(text)}}
+		}
+		for range 2 {
+			at = at.Add(2 * store.CommitLife)
+			if _, err := s.Trim(t.Context(), store.Retention{}, at); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Apply(t.Context(), catalog.Files{Pipelines: files}, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		page, err := s.Events(t.Context(), store.EventQuery{Limit: store.MaxPage})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range page.Items {
+			switch e.Type {
+			case event.ConfigRejected:
+				events++
+			case event.Audit:
+				entries++
+			}
+		}
+		return events, entries
+	}
+	for i, step := range []struct {
+		text string
+		want int
+	}{{"pipeline: [", 1}, {"pipeline: [", 1}, {"pipeline: {", 2}, {"", 2}, {"pipeline: {", 3}} {
+		if events, entries := reported(step.text); events != step.want || entries != step.want {
+			t.Errorf("step %d, %q: %d events and %d audit entries, want %d", i, step.text, events, entries, step.want)
+		}
 	}
 }

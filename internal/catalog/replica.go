@@ -59,9 +59,6 @@ func (c *Catalog) ours(verdicts []verdict, rows []store.Pipeline, files Files) (
 	for _, v := range verdicts {
 		state := v.state()
 		switch {
-		case v.id == "":
-			mine = append(mine, v)
-			continue
 		case v.held || v.among(files.Gone):
 			state = before[v.id] // it may come back unchanged
 		case v.changed(before, byID[v.id], files.Modified):

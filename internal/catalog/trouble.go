@@ -166,7 +166,7 @@ func (c *Catalog) holdLost(verdicts []verdict, files Files, now time.Time) []Tro
 
 // lostFile reports whether a pipeline is active and its file, which this process saw, is gone.
 func (c *Catalog) lostFile(v verdict, in folders) bool {
-	if v.id == "" || v.definition != nil || v.problems != nil || c.shared && c.Seen()[v.id] == "" {
+	if v.definition != nil || v.problems != nil || c.shared && c.Seen()[v.id] == "" {
 		return false
 	}
 	e := c.Current().Get(v.id)

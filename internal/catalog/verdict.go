@@ -18,7 +18,7 @@ import (
 // verdict is the result of judging the files of one pipeline: a definition, or problems, or neither
 // if there is no file.
 type verdict struct {
-	id         pipeline.ID // "" for a file whose pipeline is unknown
+	id         pipeline.ID
 	definition *pipeline.Definition
 	config     store.Config    // the stored form of the definition
 	held       bool            // there is no file, and the removal waits: see Trouble
@@ -84,8 +84,6 @@ func (c *Catalog) against(v verdict, row, all store.Pipeline, now time.Time) (st
 	switch {
 	case v.held:
 		return store.Batch{}, false
-	case v.id == "":
-		return v.orphan(now), false
 	case v.problems != nil:
 		return v.rejection(row, now), false
 	case v.definition == nil:
@@ -171,15 +169,6 @@ func (v verdict) refusal() string {
 		message += fmt.Sprintf(" (and %d more)", more)
 	}
 	return message
-}
-
-// orphan reports a file whose pipeline is unknown. The batch id is a hash of the whole report, so
-// that it is reported once.
-func (v verdict) orphan(now time.Time) store.Batch {
-	which := hash(strings.Join(append(v.files, v.problems...), "\n"))
-	b := store.Batch{ID: "config/refuse/" + which}
-	b.Emit(event.New(event.ConfigRejected, event.About{Which: which, At: now}, v.refusal()+"; its pipeline is unknown", v.detail("")))
-	return b
 }
 
 // removal deactivates a pipeline. Open attempts finish on their own versions. A pipeline that was
