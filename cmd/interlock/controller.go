@@ -290,7 +290,7 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 	}
 	deps := api.Deps{
 		Store: c.store, Catalog: c.catalog, Operator: operator, AcceptRemoval: c.acceptRemoval, Alerts: c.engine.Notifier, Audit: c.audit, Settings: who, Identity: c.rivals.own, CursorKey: cursors, Metrics: registry,
-		GatePace: c.gatePace(), Health: c.health, Trouble: c.store.trouble, Months: c.archive.askMonths(), Tail: c.tail, Expand: jobs.expand, Dashboard: page, Now: time.Now, Logger: c.steady,
+		GatePace: c.gatePace(), Health: c.health, Starting: c.starting, Trouble: c.store.trouble, Months: c.archive.askMonths(), Tail: c.tail, Expand: jobs.expand, Dashboard: page, Now: time.Now, Logger: c.steady,
 	}
 	if c.file.Metrics.PerPipeline {
 		deps.PipelineMetrics = metrics.NewPipelines(c.store, c.catalog, time.Now).Of
@@ -303,35 +303,23 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 	}
 	c.server = api.Server(handler, c.file.Listen, c.steady)
 	c.server.TLSConfig = c.access.config()
-	c.server.Handler = c.onceLoaded(c.tracing.requests(handler))
+	c.server.Handler = c.tracing.requests(handler)
 	return nil
 }
 
 // loadingWait is how long a request waits for the files to be loaded.
 const loadingWait = 10 * time.Second
 
-// onceLoaded makes requests wait until the files are loaded, except health checks: those say
-// meanwhile how far loading is.
-func (c *controller) onceLoaded(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		check := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
-		if !check && !c.waitLoaded(r.Context()) {
-			api.Starting(w, r, c.around.applying.String())
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// waitLoaded waits for a while, and reports whether the files are loaded.
-func (c *controller) waitLoaded(ctx context.Context) bool {
+// starting waits for a while until the files are loaded. It returns how far loading is; "" if it is
+// done.
+func (c *controller) starting(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, loadingWait)
 	defer cancel()
 	select {
 	case <-c.loaded:
-		return true
+		return ""
 	case <-ctx.Done():
-		return false
+		return c.around.applying.String()
 	}
 }
 

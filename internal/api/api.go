@@ -65,8 +65,11 @@ type Deps struct {
 	GatePace  time.Duration
 	CursorKey []byte                       // the key that encrypts cursors; nil: a random one for this process
 	Health    func(context.Context) Health // nil: always ready
-	Trouble   func() error                 // why the store accepts no changes from clients, as a store.Fault; nil: it always does
-	Metrics   *prometheus.Registry         // nil: a new registry
+	// Starting waits a while until the controller has read its files, and then returns "", or else how
+	// far it is. nil: it has.
+	Starting func(context.Context) string
+	Trouble  func() error         // why the store accepts no changes from clients, as a store.Fault; nil: it always does
+	Metrics  *prometheus.Registry // nil: a new registry
 	// PipelineMetrics returns the collector of the metrics that name pipelines, for a client that sees
 	// only these. nil: there are none.
 	PipelineMetrics func(sees func(pipeline.ID) bool) prometheus.Collector
@@ -95,6 +98,7 @@ type API struct {
 	settings Settings
 	identity Identity
 	health   func(context.Context) Health
+	starting func(context.Context) string
 	trouble  func() error
 	months   func(context.Context, pipeline.ID, int) ([]Month, error)
 	tail     func(context.Context, run.Run) (string, bool, error)
@@ -129,7 +133,7 @@ type API struct {
 // New returns an API over d.
 func New(d Deps) *API {
 	a := &API{
-		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.withDefaults(), identity: d.Identity, health: d.Health, trouble: d.Trouble, months: d.Months, tail: d.Tail, expand: d.Expand,
+		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.withDefaults(), identity: d.Identity, health: d.Health, starting: d.Starting, trouble: d.Trouble, months: d.Months, tail: d.Tail, expand: d.Expand,
 		now: d.Now, logger: d.Logger,
 		guesses: newGuesses(), codes: newCodeChecks(), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
 	}

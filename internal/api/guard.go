@@ -39,6 +39,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer a.finish(answer, c)
 	header := w.Header()
 	header["X-Request-Id"] = []string{c.id}
+	if p := a.checkStarted(r); p != nil {
+		p.write(answer, r.WithContext(c))
+		return
+	}
 	switch root {
 	case pingRoot:
 		a.servePing(c, r, readPing(parts, r))

@@ -358,3 +358,23 @@ func TestOnlyFailedRefusedAndSlowRequestsAreLogged(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestsDuringTheStartAreAnsweredLikeOthers checks that a 503 during the start has an id and
+// names no token, and that health checks do not wait.
+func TestRequestsDuringTheStartAreAnsweredLikeOthers(t *testing.T) {
+	far := "1 of 3 files stored"
+	w := newWorld(t, func(d *api.Deps) { d.Starting = func(context.Context) string { return far } })
+	for _, path := range []string{"/api/v1/pipelines/orders", "/ping/some-token-0123456789/orders/landed", "/in/some-token-0123456789/queue"} {
+		p := w.post(path, "{}").problem(503, far)
+		if strings.Contains(fmt.Sprint(p)+w.log.String(), "some-token") {
+			t.Errorf("%v\n%s", p, w.log)
+		}
+	}
+	if got := w.get("/readyz"); got.status != 200 {
+		t.Errorf("/readyz was answered with %d", got.status)
+	}
+	far = ""
+	if got := w.get("/api/v1/pipelines/orders"); got.status != 200 {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+}

@@ -64,10 +64,16 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, p.Status, problemType, Unreadiness{Problem: *p, Checks: checks})
 }
 
-// Starting answers a request that arrived before the controller has read its files; far says how
-// many it has read.
-func Starting(w http.ResponseWriter, r *http.Request, far string) {
-	problem(http.StatusServiceUnavailable, notReady, "the controller is starting: %s", far).with("Retry-After", "5").write(w, r)
+// checkStarted returns a Problem while the controller has not read its files. Health checks are
+// answered meanwhile.
+func (a *API) checkStarted(r *http.Request) *Problem {
+	if a.starting == nil || r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
+		return nil
+	}
+	if far := a.starting(r.Context()); far != "" {
+		return problem(http.StatusServiceUnavailable, notReady, "the controller is starting: %s", far).with("Retry-After", "5")
+	}
+	return nil
 }
 
 // writeJSON writes v as the response.
