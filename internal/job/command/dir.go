@@ -31,6 +31,10 @@ const (
 	outputFile = "output"
 	exitFile   = "exit"
 	againDir   = "again"
+
+	// The endings of their drafts.
+	keeperDraft     = ".new"
+	controllerDraft = ".ended"
 )
 
 // latest returns the claim that counts, which is the innermost: a refused claim may contain the
@@ -127,9 +131,10 @@ func (d jobDir) output(secrets job.Redactor) string {
 	return shown[max(0, len(shown)-maxOutput):]
 }
 
-// write writes a file into the directory atomically, and durably on request.
-func (d jobDir) write(name string, content []byte, durable bool) error {
-	fresh := d.file(name + ".new")
+// write writes a file into the directory atomically, and durably on request. The keeper and its
+// controller may write the same file at the same time, so each has a draft of its own.
+func (d jobDir) write(name, draft string, content []byte, durable bool) error {
+	fresh := d.file(name + draft)
 	f, err := os.OpenFile(fresh, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err

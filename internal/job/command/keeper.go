@@ -237,7 +237,7 @@ func (k *keeper) record(e exit) {
 		return // cannot fail for a struct of plain values
 	}
 	for {
-		err := k.write(exitFile, content, true)
+		err := k.write(exitFile, keeperDraft, content, true)
 		if err == nil || errors.Is(err, os.ErrNotExist) {
 			return
 		}

@@ -36,7 +36,7 @@ func (k *keeper) copyOutput() {
 func (k *keeper) flush() {
 	k.flushing.Lock()
 	defer k.flushing.Unlock()
-	k.write(outputFile, k.tail.Shown(), false)
+	k.write(outputFile, keeperDraft, k.tail.Shown(), false)
 }
 
 // finishOutput reads the rest and writes it to the file.

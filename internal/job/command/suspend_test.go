@@ -85,6 +85,23 @@ func TestASuspendedKeeperIsEndedByTheNextController(t *testing.T) {
 	}
 }
 
+// A keeper that is resumed while its job is ended may be writing the exit, too.
+func TestAnExitThatTheKeeperHasBegunToWriteStopsNoOther(t *testing.T) {
+	p := newPlace(t)
+	a := p.attempt("torn", p.config("", "ignore-term", "endless"))
+	h := p.start(a)
+	command, keeper := p.notedPID(a, "pid"), p.keeperOf(h)
+	p.suspend(keeper)
+	begun := filepath.Join(p.kind.Dir(string(h)), "exit.new")
+	if err := os.WriteFile(begun, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.isSuspendedResult(a, p.end(a, h), keeper, command)
+	if text, err := os.ReadFile(begun); string(text) != "{" {
+		t.Errorf("the draft of the keeper is now %q, %v", text, err)
+	}
+}
+
 // A keeper that is resumed at once, as after a look with a debugger, has lost nothing.
 func TestABrieflySuspendedKeeperGoesOn(t *testing.T) {
 	p := newPlace(t)

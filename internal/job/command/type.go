@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -37,6 +38,7 @@ type Type struct {
 	getenv   func(name string) string
 	grace    time.Duration
 	programs program.Policy
+	ending   sync.Mutex // held while the job of a suspended keeper is ended
 }
 
 var (
@@ -190,6 +192,8 @@ func (t *Type) Status(_ context.Context, a job.Attempt, h run.Handle) (job.Statu
 // keeper still shows which they are, then, once the exit is recorded, the keeper. A keeper that was
 // resumed meanwhile may have recorded another exit, which its controller may have read: it stays.
 func (t *Type) endSuspended(a job.Attempt, d jobDir) (exit, error) {
+	t.ending.Lock()
+	defer t.ending.Unlock()
 	c, err := d.claim()
 	if err != nil {
 		return exit{}, fmt.Errorf("read the claim of the job of %s: %w", a.ID, err)
@@ -201,7 +205,7 @@ func (t *Type) endSuspended(a job.Attempt, d jobDir) (exit, error) {
 	e := exit{Suspended: true, StartedAt: c.At, EndedAt: time.Now().UTC()}
 	content, err := json.Marshal(e)
 	if err == nil {
-		err = d.write(exitFile, content, true)
+		err = d.write(exitFile, controllerDraft, content, true)
 	}
 	if err == nil {
 		err = d.signalKeeper(syscall.SIGKILL)
