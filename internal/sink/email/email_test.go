@@ -152,10 +152,13 @@ func TestMailsOfOneRunAreOneConversation(t *testing.T) {
 
 func TestNothingInAnEventBecomesAHeader(t *testing.T) {
 	s := newMailServer(t).run()
-	evil := "x\r\nBcc: all@example.com\r\n\r\n.\r\nMAIL FROM:<evil@example.com>\r\n"
+	evil := "x\u202e\u2066\r\nBcc: all@example.com\r\n\r\n.\r\nMAIL FROM:<evil@example.com>\r\n"
 	a := sinktest.Alert(event.JobFailed, evil, event.Finished{})
 	a.Event.Type, a.Event.ID, a.Event.Detail.Pipeline = event.Type("JOB\r\nBcc: b@example.com"), "id>\r\nBcc: c@example.com", "p\r\nCc: d@example.com"
 	got, m := s.send(s.config(here), a)
+	if subject, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")); err != nil || strings.ContainsAny(subject, "\u202e\u2066\r\n") {
+		t.Errorf("subject %q, %v", subject, err)
+	}
 	if m.Header.Get("Bcc") != "" || m.Header.Get("Cc") != "" || len(got.to) != 2 || got.from != "interlock@example.com" || len(s.letters) != 1 {
 		t.Errorf("%+v, headers %v", got, m.Header)
 	}

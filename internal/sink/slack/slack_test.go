@@ -215,7 +215,7 @@ func TestBurstWhoseLastEventWasFollowedIsPosted(t *testing.T) {
 
 func TestDataIsNeverMarkup(t *testing.T) {
 	w := newWorld(t)
-	evil := "<!channel> <@U1> <https://evil.example|click> &lt;!here&gt; *bold* _it_ ~no~ `code` :fire: raw_orders_daily 10:30:00\r\nx"
+	evil := "<!channel> <@U1> <https://evil.example|click> &lt;!here&gt; *bold* _it_ ~no~ `code` :fire: raw_orders_daily 10:30:00\u202e\u2066\r\nx"
 	a := sinktest.Alert(event.ValidationExhausted, evil, event.Gate{Rules: []event.RuleOutcome{{Key: "k", Check: "equals", Outcome: "fail", Reason: evil}}})
 	a.Owner = evil
 	a.Links.Run = "https://interlock.example/a|b><!channel>"
@@ -223,7 +223,7 @@ func TestDataIsNeverMarkup(t *testing.T) {
 	got := w.roots()[0]
 	for _, text := range append(got.blocks(), got.text, got.attachment.Fallback) {
 		ours := strings.NewReplacer("<https://interlock.example/a%7Cb%3E%3C!channel%3E|Run>", "", "<https://interlock.example/pipeline|Pipeline>", "").Replace(text)
-		if strings.ContainsAny(ours, "<>\r") || strings.Contains(ours, "*bold*") || strings.Contains(ours, ":fire:") || strings.Contains(ours, "`code`") {
+		if strings.ContainsAny(ours, "<>\r\u202e\u2066") || strings.Contains(ours, "*bold*") || strings.Contains(ours, ":fire:") || strings.Contains(ours, "`code`") {
 			t.Errorf("markup in %q", text)
 		}
 	}

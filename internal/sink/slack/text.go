@@ -71,7 +71,7 @@ func entity(r rune) string {
 		return "&lt;"
 	case r == '>':
 		return "&gt;"
-	case r != '\n' && unicode.IsControl(r):
+	case r != '\n' && unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
 		return " "
 	}
 	return string(r)
