@@ -82,10 +82,10 @@ soak: ## load a controller for SOAK, print the slope of each resource, fail on o
 	@go test -count=1 -timeout 0 ./cmd/interlock -run TestSoak -soak $(SOAK) -v
 
 # The attacks on the real binary, one pattern of test names per kind: every client on every route, forged identities,
-# names that are rebound, hostile text, hostile jobs, floods, and disks that fail. make test runs the same tests once, and
+# names that are rebound, hostile text, hostile jobs, floods, disks that fail, clocks that jump, and links. make test runs the same tests once, and
 # a smaller flood.
 ATTACKS = MatrixOfAccess OnlyTheCertificate NoClientConnects HostileText OfAnotherUser CannotRead FloodOfBodies \
-	FullDisk DamagedStore TakesNoChanges
+	FullDisk DamagedStore TakesNoChanges ClockThatJumps LinksInFolders FileReferences
 
 attacks: ## every client on every route, forged identities, hostile jobs, floods and disk faults, on the real binary
 	@go test -count=3 -timeout 60m ./internal/oidc ./internal/egress ./internal/program

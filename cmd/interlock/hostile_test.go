@@ -49,8 +49,10 @@ func TestHostileTextIsShownAsText(t *testing.T) {
 				}
 			}))
 			t.Cleanup(hook.Close)
+			target := httptest.NewServer(http.HandlerFunc(failWithEvil))
+			t.Cleanup(target.Close)
 			g := newGround(t, binary, fmt.Sprintf("egress: {allow: [127.0.0.1]}\nmetrics: {perPipeline: true}\nalerts: {webhooks: [{name: hook, url: %q}], default: {severity: info, sinks: [hook, log]}}\n", hook.URL))
-			h := &hostile{ground: g}
+			h := &hostile{ground: g, target: target.URL}
 			h.files()
 			h.daemon = g.launch("--log-format", format)
 			if format == "json" { // it announces its address in the log
@@ -68,6 +70,18 @@ func TestHostileTextIsShownAsText(t *testing.T) {
 			h.checkLog(format)
 		})
 	}
+}
+
+// failWithEvil answers with an error whose status line, header and body are hostile.
+func failWithEvil(w http.ResponseWriter, _ *http.Request) {
+	conn, out, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		return // the client has gone, and notices that nothing was answered
+	}
+	defer conn.Close()
+	line := strings.ReplaceAll(evil, "\r\n", " ")
+	fmt.Fprintf(out, "HTTP/1.1 400 %s\r\nContent-Type: text/html\r\nX-Evil: %s\r\nConnection: close\r\n\r\n<b>%s</b>", line, inHeader, evil)
+	_ = out.Flush() // the same
 }
 
 // announced waits for the address in a log of the format json.
@@ -88,6 +102,7 @@ func (d *daemon) announced() {
 type hostile struct {
 	*ground
 	*daemon
+	target string // fails all requests, with evil text
 }
 
 func (h *hostile) files() {
@@ -95,6 +110,10 @@ func (h *hostile) files() {
 	text, _ := json.Marshal(strings.ToValidUTF8(evil, "?")) // a JSON text is a YAML text, too
 	g.write("pipelines/orders.yaml", fmt.Sprintf("pipeline: {id: orders, owner: tests, description: %s, tags: {note: %s}}\nvalidation: {rules: [{key: landed, check: equals, field: text, value: %s}]}\njob: {type: command, config: {command: \"printf 'evil\\\\033[31m\\\\r\\\\nforged'; exit 1\", shell: true}, maxRetries: 0, maxCodeRetries: 0}\n", text, text, text))
 	g.pipeline("nightly", "job: {type: external, config: {heartbeat: 1h}, maxRetries: 0, maxCodeRetries: 0}\n")
+	g.pipeline("request", fmt.Sprintf("job: {type: http, config: {url: %q}, maxRetries: 0, maxCodeRetries: 0}\n", h.target))
+	g.pipeline("dag", fmt.Sprintf("job: {type: airflow, config: {url: %q, dagID: load}, maxRetries: 0, maxCodeRetries: 0}\n", h.target))
+	g.pipeline("probed", fmt.Sprintf("validation: {rules: [{key: api, check: exists}, {key: disk, check: exists}]}\n"+
+		"probes: [{key: api, url: %q, interval: 1h}, {key: disk, command: [sh, -c, \"printf 'evil\\\\033[31m\\\\r\\\\nforged' >&2; exit 1\"], interval: 1h}]\n", h.target))
 	g.write("pipelines/evil\x1b[31m\r\nforged\u202e.yaml", fmt.Sprintf("pipeline: {id: %s, owner: tests}\n%s: 1\n", text, text))
 }
 
@@ -111,6 +130,9 @@ func (h *hostile) send(method, path, token string, body map[string]any) map[stri
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
+	for _, name := range []string{"User-Agent", "X-Request-Id", "X-Forwarded-For", "Traceparent", "Accept-Language", "Origin-Agent"} {
+		r.Header.Set(name, inHeader)
+	}
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -143,6 +165,9 @@ func (h *hostile) write() {
 	h.send("PUT", "/api/v1/pipelines/orders/sensors/"+escaped, "", map[string]any{"n": 1})
 	h.send("POST", "/api/v1/runs", "", with(map[string]any{"pipeline": "orders", "date": "2026-03-02", "force": true, "bypassGate": true}))
 	h.send("POST", "/api/v1/runs", "", with(map[string]any{"pipeline": "nightly", "date": "2026-03-02"}))
+	for _, id := range []string{"request", "dag", "probed"} {
+		h.send("POST", "/api/v1/runs", "", with(map[string]any{"pipeline": id, "date": "2026-03-02"}))
+	}
 	permit, worker := "", evil
 	until(t, "the claim", func() bool {
 		permit, _ = h.send("POST", "/api/v1/runs/nightly/manual/2026-03-02/claim", "", map[string]any{"worker": worker})["permit"].(string)
@@ -159,17 +184,24 @@ func (h *hostile) write() {
 		h.send("GET", path, "", nil)
 		h.send("POST", path, evilToken, nil)
 	}
-	for _, run := range []string{"orders", "nightly"} {
+	for _, run := range []string{"orders", "nightly", "request", "dag"} {
 		until(t, "the end of "+run, func() bool {
 			status := h.send("GET", "/api/v1/runs/"+run+"/manual/2026-03-02", "", nil)["status"]
 			return status == "FAILED_FINAL"
 		})
 	}
+	until(t, "the probes", func() bool {
+		probed, _ := json.Marshal(h.send("GET", "/api/v1/pipelines/probed", "", nil)["probes"]) // JSON before
+		return strings.Count(string(probed), `"state":"failing"`) == 2
+	})
 	h.send("POST", "/api/v1/pipelines/nightly/pause", "", with(map[string]any{}))
 }
 
-// evilToken is what a header may contain of the evil text.
-const evilToken = "evil-token-forged-level=ERROR"
+// What a header may contain of the evil text, and what a token may.
+const (
+	inHeader  = "evil\x9b2J\u202e\u2066\u0085forged level=ERROR"
+	evilToken = "evil-token-forged-level=ERROR"
+)
 
 // read runs the commands that show what was written.
 func (h *hostile) read() {
@@ -178,6 +210,8 @@ func (h *hostile) read() {
 		"status", "status orders", "status nightly", "runs", "runs show orders/manual/2026-03-02", "runs show nightly/manual/2026-03-02", "explain orders/manual/2026-03-02", "explain nightly/manual/2026-03-02",
 		"explain orders", "explain nightly", "events", "attention", "audit", "deadlines", "gate orders --date 2026-03-02", "gate nightly --date 2026-03-02", "sensor get orders", "sensor get orders landed",
 		"sensor history orders landed", "silence list", "sources", "alerts routes", "alerts dead", "logs orders/manual/2026-03-02", "logs nightly/manual/2026-03-02", "health", "resume nightly",
+		"status request", "status dag", "status probed", "runs show request/manual/2026-03-02", "runs show dag/manual/2026-03-02", "explain request/manual/2026-03-02", "explain dag/manual/2026-03-02",
+		"explain probed/manual/2026-03-02", "gate probed --date 2026-03-02", "sensor get probed", "sensor history probed disk",
 		"trigger nightly --date 2026-03-02 --reason x", "rerun nightly/manual/2026-03-02 --reason x", "cancel nightly/manual/2026-03-02",
 	} {
 		for _, output := range []string{"text", "wide", "json"} {

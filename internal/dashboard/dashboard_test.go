@@ -3,8 +3,12 @@ package dashboard_test
 import (
 	"compress/gzip"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -119,6 +123,26 @@ func TestPolicyForbidsWhatIsInline(t *testing.T) {
 	got := serve(t, "/").Header.Get("Content-Security-Policy")
 	if !strings.Contains(got, "default-src 'none'") || strings.Contains(got, "unsafe") {
 		t.Errorf("policy is %s", got)
+	}
+}
+
+// React escapes every text that it renders. This test finds ways around that.
+func TestDataIsNeverMarkupInTheDashboard(t *testing.T) {
+	around := regexp.MustCompile(`dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser|srcDoc|\beval\(|new Function`)
+	read := 0
+	err := filepath.WalkDir("../../web/src", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		read++
+		for _, found := range around.FindAllString(string(text), -1) {
+			t.Errorf("%s uses %s", path, found)
+		}
+		return err
+	})
+	if err != nil || read < 50 {
+		t.Errorf("%d files were read: %v", read, err)
 	}
 }
 

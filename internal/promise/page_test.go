@@ -48,6 +48,20 @@ func TestEveryTestThatThePageNamesExists(t *testing.T) {
 	}
 }
 
+func TestEachSentenceAboutTheWorstNamesItsTest(t *testing.T) {
+	_, section, _ := strings.Cut(page(t, "SECURITY.md"), "\n## What each can do at worst\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	sentences := strings.Split(section, "\n- ")[1:]
+	for _, sentence := range sentences {
+		if !strings.Contains(sentence, "`Test") {
+			t.Errorf("docs/SECURITY.md names no test: %s", sentence)
+		}
+	}
+	if len(sentences) < 20 {
+		t.Errorf("docs/SECURITY.md says only %d things", len(sentences))
+	}
+}
+
 func TestThePageNamesEveryPromise(t *testing.T) {
 	text := page(t, "GUARANTEES.md")
 	for _, name := range []string{
