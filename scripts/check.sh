@@ -182,8 +182,8 @@ node_there() {
 	need npm nodejs npm && node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'
 }
 
-# terraform_files checks the format of the modules and, if the providers can be downloaded,
-# validates and tests them. Go tests read the modules too.
+# terraform_files checks the format of the modules and, if terraform init finds the provider, validates
+# and tests them. Go tests read the modules too.
 terraform_files() {
 	terraform fmt -check -recursive -diff deploy/terraform examples/aws || return 1
 	cache=${XDG_CACHE_HOME:-${HOME:-$work}/.cache}/interlock/terraform # providers are large
@@ -194,7 +194,7 @@ terraform_files() {
 		TF_PLUGIN_CACHE_DIR=$cache terraform -chdir="$work/modules/deploy/terraform" init -backend=false -input=false || return 1
 		terraform -chdir="$work/modules/deploy/terraform" test
 	else
-		echo 'terraform fmt only: the providers cannot be downloaded' >"$note"
+		echo 'terraform fmt only: terraform init found no AWS provider (TF_CLI_CONFIG_FILE or TF_CLI_ARGS_init can name a folder that has it)' >"$note"
 	fi
 }
 
