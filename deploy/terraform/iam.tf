@@ -78,7 +78,7 @@ data "aws_iam_policy_document" "common" {
 
   statement {
     sid       = "Key"
-    actions   = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
+    actions   = local.key_actions
     resources = [local.kms_key_arn]
     condition {
       test     = "StringEquals"
@@ -127,6 +127,23 @@ data "aws_iam_policy_document" "common" {
   }
 }
 
+locals {
+  indexes = {
+    control = ["aging", "listed", "ordered", "pending", "unfinished"]
+    joblog  = ["aging"]
+    rerun   = ["aging"]
+    events  = ["GSI1", "aging", "byPosition"]
+  }
+
+  # Each table with its indexes.
+  table_arns = { for name, arn in {
+    control = aws_dynamodb_table.control.arn
+    joblog  = aws_dynamodb_table.joblog.arn
+    rerun   = aws_dynamodb_table.rerun.arn
+    events  = aws_dynamodb_table.events.arn
+  } : name => concat([arn], [for index in local.indexes[name] : "${arn}/index/${index}"]) }
+}
+
 # Permissions of the functions that decide about runs. They emit events as rows of the same
 # transaction.
 data "aws_iam_policy_document" "tables" {
@@ -136,12 +153,7 @@ data "aws_iam_policy_document" "tables" {
       "dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem",
       "dynamodb:Query", "dynamodb:UpdateItem",
     ]
-    resources = [
-      aws_dynamodb_table.control.arn, "${aws_dynamodb_table.control.arn}/index/*",
-      aws_dynamodb_table.joblog.arn, "${aws_dynamodb_table.joblog.arn}/index/*",
-      aws_dynamodb_table.rerun.arn, "${aws_dynamodb_table.rerun.arn}/index/*",
-      aws_dynamodb_table.events.arn, "${aws_dynamodb_table.events.arn}/index/*",
-    ]
+    resources = flatten(values(local.table_arns))
   }
 }
 
@@ -209,7 +221,14 @@ data "aws_iam_policy_document" "stream_router" {
 
   statement {
     sid       = "Streams"
-    actions   = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"]
+    actions   = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
+    resources = [aws_dynamodb_table.control.stream_arn, aws_dynamodb_table.joblog.stream_arn]
+  }
+
+  # Lists the streams of a table, so it names none.
+  statement {
+    sid       = "StreamsOfTables"
+    actions   = ["dynamodb:ListStreams"]
     resources = ["${aws_dynamodb_table.control.arn}/stream/*", "${aws_dynamodb_table.joblog.arn}/stream/*"]
   }
 
@@ -231,7 +250,7 @@ data "aws_iam_policy_document" "sla_monitor" {
   statement {
     sid       = "Control"
     actions   = ["dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-    resources = [aws_dynamodb_table.control.arn, "${aws_dynamodb_table.control.arn}/index/*"]
+    resources = local.table_arns.control
   }
 }
 
@@ -279,7 +298,7 @@ data "aws_iam_policy_document" "alert_dispatcher" {
   statement {
     sid       = "Events"
     actions   = ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"]
-    resources = [aws_dynamodb_table.events.arn, "${aws_dynamodb_table.events.arn}/index/*"]
+    resources = local.table_arns.events
   }
 
   statement {

@@ -42,6 +42,11 @@ resource "aws_kms_alias" "this" {
 
 locals {
   kms_key_arn = var.kms_key_arn == null ? aws_kms_key.this[0].arn : var.kms_key_arn
+
+  # To use a key for stored data.
+  key_actions = [
+    "kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo",
+  ]
 }
 
 # In a key policy "*" means this key.
@@ -85,7 +90,7 @@ data "aws_iam_policy_document" "key" {
 
   statement {
     sid       = "Logs"
-    actions   = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
+    actions   = local.key_actions
     resources = ["*"]
     principals {
       type        = "Service"

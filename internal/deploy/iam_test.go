@@ -82,8 +82,8 @@ func TestNoPermissionIsForEverything(t *testing.T) {
 			}
 		}
 		for _, a := range g.actions {
-			if strings.HasSuffix(a, ":*") && g.document != keyPolicy && g.effect != "Deny" {
-				t.Errorf("%s: everything that a service can do: %s", g.document, a)
+			if strings.Contains(a, "*") && g.effect != "Deny" && !(g.document == keyPolicy && a == "kms:*") {
+				t.Errorf("%s: actions without their names: %s", g.document, a)
 			}
 		}
 	}

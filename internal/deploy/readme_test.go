@@ -37,6 +37,32 @@ func TestREADMEListsInputsAndOutputs(t *testing.T) {
 	}
 }
 
+// The module's constraint, the example's and the words of both pages are the same.
+func TestVersionsAreTheSameEverywhere(t *testing.T) {
+	var constraints []string
+	for _, dir := range []string{terraformDir, "examples/aws"} {
+		m := parse(t, dir, nil)
+		providers := blocksOf(m.blocks["terraform"].Body, "required_providers")[0]
+		aws, err := m.eval(providers.Body.Attributes["aws"].Expr, nil)
+		check(t, err)
+		constraints = append(constraints, m.text(t, m.blocks["terraform"], "required_version", nil)+", aws "+shown(aws.GetAttr("version")))
+	}
+	if want := ">= 1.9, aws >= 5.82, < 7.0"; constraints[0] != want || constraints[1] != want {
+		t.Errorf("%q, want %s twice", constraints, want)
+	}
+	for page, words := range map[string][]string{
+		readme:        {"Terraform 1.9 or later", "version 5.82 or later of the AWS provider, or 6"},
+		"docs/AWS.md": {"Terraform 1.9 or later", "versions 5.82 and later of the AWS provider, and with 6"},
+	} {
+		text := strings.Join(strings.Fields(read(t, page)), " ")
+		for _, w := range words {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s does not say %q", page, w)
+			}
+		}
+	}
+}
+
 // reference lists the inputs and outputs of a module.
 func (m *module) reference(t testing.TB) string {
 	t.Helper()
