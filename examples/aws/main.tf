@@ -85,3 +85,8 @@ output "function_versions" {
   description = "Keep this before an upgrade: it is the rollback."
   value       = module.interlock.function_versions
 }
+
+output "dead_letter_queue_urls" {
+  description = "The dead-letter queues, for when an alarm rings."
+  value       = module.interlock.dead_letter_queue_urls
+}
