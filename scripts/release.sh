@@ -63,7 +63,7 @@ for arch in $lambda; do
 	name=interlock-lambda_${plain}_$arch
 	echo "$name"
 	ARCH=$arch sh deploy/build.sh "$work/$name" >/dev/null
-	tar -C "$work/$name" -czf "$dist/$name.tar.gz" .
+	(cd "$work/$name" && tar -czf "$dist/$name.tar.gz" -- *.zip)
 done
 
 sum=$(command -v sha256sum || echo shasum -a 256)
