@@ -24,16 +24,16 @@ type checkout struct {
 	aws *emulated
 }
 
-// newCheckout returns a clone after `make lambda`. Only the stream-router has its program: Terraform
-// calls no other function.
-func newCheckout(t testing.TB, aws *emulated) checkout {
+// newCheckout returns a clone after `make lambda`. Only the stream-router and the named functions
+// have their programs: Terraform calls no other function.
+func newCheckout(t testing.TB, aws *emulated, functions ...string) checkout {
 	t.Helper()
 	dir := t.TempDir()
 	for _, from := range []string{"deploy/terraform", "examples/aws"} {
 		check(t, os.CopyFS(filepath.Join(dir, from), os.DirFS(filepath.Join(root, from))))
 	}
 	check(t, os.CopyFS(filepath.Join(dir, "dist"), os.DirFS(filepath.Join(root, terraformDir, "tests", "zips"))))
-	build := exec.Command("sh", filepath.Join(root, "deploy", "build.sh"), filepath.Join(dir, "dist"), "stream-router")
+	build := exec.Command("sh", append([]string{filepath.Join(root, "deploy", "build.sh"), filepath.Join(dir, "dist"), "stream-router"}, functions...)...)
 	build.Env = append(os.Environ(), "ARCH="+map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH])
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
@@ -44,19 +44,27 @@ func newCheckout(t testing.TB, aws *emulated) checkout {
 // terraform runs a command in a folder of the checkout, and returns its output.
 func (c checkout) terraform(in string, args ...string) (string, error) {
 	c.t.Helper()
-	cmd := exec.Command("terraform", append(args, "-no-color")...)
+	began := time.Now()
+	out, err := c.run(in, nil, "terraform", append(args, "-no-color")...)
+	c.t.Logf("terraform %s: %s", strings.Join(args, " "), time.Since(began).Round(time.Second))
+	return out, err
+}
+
+// run runs a program in a folder of the checkout, as a user of the emulated AWS, and returns its
+// output.
+func (c checkout) run(in string, env []string, program string, args ...string) (string, error) {
+	cmd := exec.Command(program, args...)
 	cmd.Dir = filepath.Join(c.dir, in)
 	cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+c.aws.URL, "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b", "AWS_REGION=eu-central-1",
 		"AWS_EC2_METADATA_DISABLED=true", "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
+	cmd.Env = append(cmd.Env, env...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if testing.Verbose() {
 		both := io.MultiWriter(&out, os.Stdout)
 		cmd.Stdout, cmd.Stderr = both, both
 	}
-	began := time.Now()
 	err := cmd.Run()
-	c.t.Logf("terraform %s: %s", strings.Join(args, " "), time.Since(began).Round(time.Second))
 	return out.String(), err
 }
 

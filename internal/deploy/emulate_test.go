@@ -1,10 +1,8 @@
 package deploy
 
 import (
-	"archive/zip"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,9 +10,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -39,6 +35,7 @@ type uploaded struct {
 	Environment struct{ Variables map[string]string }
 
 	DeadLetterConfig json.RawMessage
+	KMSKeyArn        string
 }
 
 // newEmulated starts moto, or skips the test where it is not installed.
@@ -114,7 +111,8 @@ func (e *emulated) before(moto http.Handler) http.Handler {
 				return
 			}
 			if found[2] == "invocations" {
-				e.invoke(w, region, found[1], body)
+				name, _, _ := strings.Cut(found[1], ":") // the alias
+				e.invoke(w, region, name, body)
 				return
 			}
 			e.upload(region, found[1], body)
@@ -134,8 +132,8 @@ func (e *emulated) before(moto http.Handler) http.Handler {
 }
 
 // complete adds to moto's answers what AWS would have kept, so that a second plan sees no change:
-// where failed calls of a function go, and the alias that reads a stream. AWS also writes JSON
-// without spaces.
+// where failed calls of a function go, its key, and the alias that reads a stream. AWS also writes
+// JSON without spaces.
 func (e *emulated) complete(answer *http.Response) error {
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
@@ -146,7 +144,7 @@ func (e *emulated) complete(answer *http.Response) error {
 	case strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetQueueAttributes"):
 		body = bytes.ReplaceAll(bytes.ReplaceAll(body, []byte(`\": `), []byte(`\":`)), []byte(`\", \"`), []byte(`\",\"`))
 	case functionPath.MatchString(r.URL.Path) && r.Method == http.MethodGet:
-		body = e.withDeadLetters(r, body)
+		body = e.withSettings(r, body)
 	case strings.HasPrefix(r.URL.Path, "/2015-03-31/event-source-mappings"):
 		body = e.withAlias(r, body)
 	}
@@ -155,15 +153,25 @@ func (e *emulated) complete(answer *http.Response) error {
 	return nil
 }
 
-// withDeadLetters adds DeadLetterConfig to the configuration of a function.
-func (e *emulated) withDeadLetters(r *http.Request, body []byte) []byte {
+// withSettings adds DeadLetterConfig and KMSKeyArn to the configuration of a function.
+func (e *emulated) withSettings(r *http.Request, body []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	f := e.of[regionOf(r)+"/"+functionPath.FindStringSubmatch(r.URL.Path)[1]]
-	if f == nil || len(f.DeadLetterConfig) == 0 {
+	var whole map[string]any
+	if f == nil || json.Unmarshal(body, &whole) != nil {
 		return body
 	}
-	return bytes.Replace(body, []byte(`"FunctionName":`), append(append([]byte(`"DeadLetterConfig": `), f.DeadLetterConfig...), `, "FunctionName":`...), 1)
+	settings, nested := whole["Configuration"].(map[string]any)
+	if !nested {
+		settings = whole
+	}
+	settings["KMSKeyArn"] = f.KMSKeyArn
+	if len(f.DeadLetterConfig) > 0 {
+		settings["DeadLetterConfig"] = f.DeadLetterConfig
+	}
+	body, _ = json.Marshal(whole) // it was JSON
+	return body
 }
 
 // withAlias remembers which alias a mapping was created for.
@@ -213,91 +221,14 @@ func (e *emulated) upload(region, name string, body []byte) {
 	if code := append(in.Code.ZipFile, in.ZipFile...); len(code) > 0 {
 		f.Code.ZipFile = code
 	}
+	// Terraform sends only the settings that change.
 	if in.Environment.Variables != nil {
-		f.Environment, f.DeadLetterConfig = in.Environment, in.DeadLetterConfig
+		f.Environment = in.Environment
 	}
-}
-
-// invoke runs a function for one call, as Lambda does.
-func (e *emulated) invoke(w http.ResponseWriter, region, name string, call []byte) {
-	e.mu.Lock()
-	f := e.of[region+"/"+name]
-	e.mu.Unlock()
-	if f == nil {
-		http.Error(w, `{"Type": "User", "Message": "no such function"}`, http.StatusNotFound)
-		return
+	if in.DeadLetterConfig != nil {
+		f.DeadLetterConfig = in.DeadLetterConfig
 	}
-	answer, err := f.run(e.t, region, e.URL, call)
-	if err != nil {
-		w.Header().Set("X-Amz-Function-Error", "Unhandled")
-		answer, _ = json.Marshal(map[string]string{"errorMessage": err.Error()})
+	if in.KMSKeyArn != "" {
+		f.KMSKeyArn = in.KMSKeyArn
 	}
-	_, _ = w.Write(answer) // Terraform reports a cut answer
-}
-
-// run starts the program in the zip file, gives it one call through the runtime API and returns its
-// answer.
-func (u *uploaded) run(t testing.TB, region, aws string, call []byte) ([]byte, error) {
-	program, err := u.unzip(t.TempDir())
-	if err != nil {
-		return nil, err
-	}
-	answers, asked := make(chan []byte, 1), make(chan struct{}, 1)
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasSuffix(r.URL.Path, "/invocation/next") {
-			body, _ := io.ReadAll(r.Body) // a cut answer is no JSON
-			w.WriteHeader(http.StatusAccepted)
-			answers <- body
-			return
-		}
-		select {
-		case asked <- struct{}{}:
-		default:
-			<-r.Context().Done() // there is no second call
-			return
-		}
-		w.Header().Set("Lambda-Runtime-Aws-Request-Id", "1")
-		w.Header().Set("Lambda-Runtime-Deadline-Ms", fmt.Sprint(time.Now().Add(time.Minute).UnixMilli()))
-		w.Header().Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:"+region+":123456789012:function:f")
-		_, _ = w.Write(call)
-	}))
-	defer api.Close()
-	cmd := exec.Command(program)
-	cmd.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + api.Listener.Addr().String(), "AWS_ENDPOINT_URL=" + aws, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b"}
-	for name, value := range u.Environment.Variables {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	select {
-	case body := <-answers:
-		err := cmd.Process.Kill()
-		<-ended
-		return body, err
-	case err := <-ended:
-		return nil, fmt.Errorf("the function ended: %w: %s", err, said.String())
-	}
-}
-
-func (u *uploaded) unzip(dir string) (string, error) {
-	z, err := zip.NewReader(bytes.NewReader(u.Code.ZipFile), int64(len(u.Code.ZipFile)))
-	if err != nil {
-		return "", err
-	}
-	from, err := z.Open("bootstrap")
-	if err != nil {
-		return "", err
-	}
-	name := filepath.Join(dir, "bootstrap")
-	to, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o700)
-	if err != nil {
-		return "", err
-	}
-	_, err = io.Copy(to, from)
-	return name, errors.Join(err, to.Close())
 }
