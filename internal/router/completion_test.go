@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/controllertest"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/orchestrator"
@@ -61,6 +62,24 @@ func TestInputThatChangesWhileACompletionIsCommittedIsLateData(t *testing.T) {
 			same(t, "late data", []string{"plain/arrival"}, w.only(event.LateDataArrival).Detail.Extra.(event.Late).Sensors)
 		})
 	}
+}
+
+func TestCompletionIsHandledByAnEditThatAnotherReplicaAccepted(t *testing.T) {
+	w := newWorld(t, plain)
+	w.Write("plain", "arrival", "status=ready", "n=1")
+	w.sleep(time.Minute)
+	w.Put("plain", "arrival", "status=ready", "n=2")
+	w.handleChanges()
+	w.report(plainRun, "success", "")
+	_, err := w.Steps.Step(ctx, w.claim(plainRun), w.Now)
+	w.Check(err)
+	controllertest.New(t, w.Store, nil).Apply(strings.Replace(plain, "owner: data", "owner: finance", 1))
+	for _, c := range w.Changes() {
+		if c.Kind == store.RunMoved { // the edit's own change comes later
+			w.Check(w.Router.Handle(ctx, c, w.Now()))
+		}
+	}
+	w.expect(plainRun, "PENDING 2")
 }
 
 // dated waits for a dated reading of its own period, which alone opens nothing.

@@ -66,19 +66,24 @@ func (c *core) startMet(ctx context.Context, e *catalog.Entry, p period.Period, 
 	return view.Open(), err
 }
 
-// unlessClosed calls handle with the pipeline's current row, for something that happened at an
-// instant. If the pipeline is paused or edited meanwhile, it calls handle again with the new row.
-// If at is before the pause but it is handled during the pause, the end of the pause handles it
-// again.
-func (c *core) unlessClosed(ctx context.Context, id pipeline.ID, at, now time.Time, handle func(row store.Pipeline) error) error {
+// unlessClosed calls handle with an active pipeline's entry and row, for something that happened at
+// an instant. If the pipeline is paused or edited meanwhile, it calls handle again with the new
+// ones. If at is before the pause but it is handled during the pause, the end of the pause handles
+// it again.
+func (c *core) unlessClosed(ctx context.Context, id pipeline.ID, at, now time.Time, handle func(*catalog.Entry, store.Pipeline) error) error {
 	return store.Again(func() error {
 		row, err := c.pipelineRow(ctx, id)
 		if err != nil || row.Config == "" {
 			return err
 		}
-		if err = c.holdBack(ctx, row, at, now); err == nil {
-			err = handle(row)
+		if err = c.holdBack(ctx, row, at, now); err != nil {
+			return err
 		}
+		e, err := c.catalog.EntryOf(ctx, row)
+		if err != nil || e == nil {
+			return err
+		}
+		err = handle(e, row)
 		if errors.Is(err, errClosed) {
 			return errors.Join(err, store.ErrConflict)
 		}

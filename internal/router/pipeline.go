@@ -128,7 +128,7 @@ func (h *pipelineHandler) replay(ctx context.Context, e *catalog.Entry, since, n
 		return err
 	}
 	for _, c := range changes {
-		if err := h.reading.readBy(ctx, e, c, now); err != nil {
+		if err := h.reading.readBy(ctx, e.ID, c, now); err != nil {
 			return err
 		}
 	}
@@ -174,7 +174,7 @@ func (h *pipelineHandler) completedSince(ctx context.Context, e *catalog.Entry, 
 	var errs []error
 	for _, one := range page.Items {
 		if !one.EndedAt.Before(since) {
-			errs = append(errs, h.run.completed(ctx, e, one, now))
+			errs = append(errs, h.run.completed(ctx, one, now))
 		}
 	}
 	return errors.Join(errs...)

@@ -33,7 +33,6 @@ func (h *runHandler) runMoved(ctx context.Context, c store.Change, now time.Time
 	if err != nil || current.Status == "" {
 		return err
 	}
-	e := h.catalog.Current().Get(c.Run.Pipeline)
 	errs := []error{
 		h.moveDeadlines(ctx, c, now),
 		h.notifyDownstream(ctx, c, now),
@@ -42,7 +41,7 @@ func (h *runHandler) runMoved(ctx context.Context, c store.Change, now time.Time
 	case run.Failed:
 		errs = append(errs, h.retryOrGiveUp(ctx, c.Run, now))
 	case run.Completed:
-		errs = append(errs, h.completed(ctx, e, current, now))
+		errs = append(errs, h.completed(ctx, current, now))
 	default:
 	}
 	return errors.Join(errs...)
@@ -61,14 +60,16 @@ func (h *runHandler) moveDeadlines(ctx context.Context, c store.Change, now time
 }
 
 // completed checks for inputs that changed while the job ran, and schedules the post-run rules.
-func (h *runHandler) completed(ctx context.Context, e *catalog.Entry, current run.Run, now time.Time) error {
-	if e == nil || current.Schedule != e.Opens || e.DryRun {
-		return nil
-	}
-	err := h.unlessClosed(ctx, e.ID, current.EndedAt, now, func(row store.Pipeline) error {
-		return h.late.judge(ctx, e, current.Key, whileRunning(e, current, row.Paused()), now)
+func (h *runHandler) completed(ctx context.Context, current run.Run, now time.Time) error {
+	return h.unlessClosed(ctx, current.Pipeline, current.EndedAt, now, func(e *catalog.Entry, row store.Pipeline) error {
+		if current.Schedule != e.Opens || e.DryRun {
+			return nil
+		}
+		return errors.Join(
+			h.late.judge(ctx, e, current.Key, whileRunning(e, current, row.Paused()), now),
+			h.postRun.planPostRun(ctx, e, current, now),
+		)
 	})
-	return errors.Join(err, h.postRun.planPostRun(ctx, e, current, now))
 }
 
 // retryOrGiveUp handles a failed attempt: another one after a backoff, or the end of the run. A

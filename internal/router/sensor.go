@@ -46,7 +46,7 @@ type sensorWrite struct {
 func (h *readingHandler) readingWritten(ctx context.Context, c store.Change, now time.Time) error {
 	var errs []error
 	for _, e := range h.catalog.Current().Readers(c.Pipeline, c.Sensor) {
-		errs = append(errs, h.readBy(ctx, e, c, now))
+		errs = append(errs, h.readBy(ctx, e.ID, c, now))
 	}
 	for _, id := range h.catalog.OlderReaders(c.Pipeline, c.Sensor) {
 		errs = append(errs, h.readByOlder(ctx, id, c, now))
@@ -58,11 +58,7 @@ func (h *readingHandler) readingWritten(ctx context.Context, c store.Change, now
 // when it came. It is for callers that search for overlooked changes. A run that it opens is
 // reported as recovered, in the same commit.
 func (h *readingHandler) Recover(ctx context.Context, id pipeline.ID, c store.Change, now time.Time) error {
-	return h.unlessClosed(ctx, id, c.At, now, func(row store.Pipeline) error {
-		e, err := h.catalog.EntryOf(ctx, row)
-		if err != nil || e == nil {
-			return err
-		}
+	return h.unlessClosed(ctx, id, c.At, now, func(e *catalog.Entry, row store.Pipeline) error {
 		sw := h.newSensorWrite(e, row, c)
 		sw.overlooked = true
 		return h.handleWrite(ctx, sw, now)
@@ -71,13 +67,9 @@ func (h *readingHandler) Recover(ctx context.Context, id pipeline.ID, c store.Ch
 
 // readBy handles the write for one pipeline: it opens a run, wakes a waiting one, or checks an
 // ended one.
-func (h *readingHandler) readBy(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
-	return h.unlessClosed(ctx, e.ID, c.At, now, func(row store.Pipeline) error {
-		current, err := h.catalog.EntryOf(ctx, row)
-		if err != nil || current == nil {
-			return err
-		}
-		return h.handleWrite(ctx, h.newSensorWrite(current, row, c), now)
+func (h *readingHandler) readBy(ctx context.Context, id pipeline.ID, c store.Change, now time.Time) error {
+	return h.unlessClosed(ctx, id, c.At, now, func(e *catalog.Entry, row store.Pipeline) error {
+		return h.handleWrite(ctx, h.newSensorWrite(e, row, c), now)
 	})
 }
 
