@@ -385,23 +385,15 @@ func (i *Intake) put(ctx context.Context, readings []*reading, now time.Time) er
 	}
 	// Store accepted readings even if the sender has disconnected: otherwise it could not know
 	// whether they were stored.
-	puts, err := i.store.PutReadings(context.WithoutCancel(ctx), writes, now)
-	if half := len(readings) / 2; errors.Is(err, store.ErrTooLarge) && half > 0 {
-		if err := i.put(ctx, readings[:half], now); err != nil {
-			return err
-		}
-		return i.put(ctx, readings[half:], now)
-	}
-	if err != nil {
-		return err
-	}
-	for n, r := range readings {
+	puts, err := store.PutAll(context.WithoutCancel(ctx), i.store, writes, now)
+	for n, put := range puts {
+		r := readings[n]
 		r.undo = nil
-		if puts[n].Repeated {
+		if put.Repeated {
 			r.taken.Repeated++
 		} else {
 			r.taken.Written++
 		}
 	}
-	return nil
+	return err
 }

@@ -16,9 +16,6 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// maxWrites is how many readings every store accepts at once.
-const maxWrites = 5
-
 // notifyDownstream writes the status of a run as a reading of each downstream pipeline. The reading
 // only wakes them; their gates read the run itself. A late reading is ignored, since its version is
 // lower; versions of runs of two schedules, before and after an edit, are not compared. Every
@@ -40,10 +37,8 @@ func (h *runHandler) notifyDownstream(ctx context.Context, c store.Change, now t
 			Pipeline: dependent, Reading: reading, Order: c.Version, Series: string(c.Run.Schedule),
 		})
 	}
-	for chunk := range slices.Chunk(writes, maxWrites) {
-		if _, err := h.store.PutReadings(ctx, chunk, now); err != nil {
-			return fmt.Errorf("wake the downstream pipelines of %s: %w", c.Run, err)
-		}
+	if _, err := store.PutAll(ctx, h.store, writes, now); err != nil {
+		return fmt.Errorf("wake the downstream pipelines of %s: %w", c.Run, err)
 	}
 	return nil
 }

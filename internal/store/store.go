@@ -150,6 +150,22 @@ type Sensors interface {
 	PutReadings(ctx context.Context, writes []Write, now time.Time) ([]Put, error)
 }
 
+// PutAll stores any number of writes: in one call of PutReadings, or in several if the store does not
+// accept as many at once. After an error it returns the results of those that are stored, the first
+// ones.
+func PutAll(ctx context.Context, s Sensors, writes []Write, now time.Time) ([]Put, error) {
+	puts, err := s.PutReadings(ctx, writes, now)
+	half := len(writes) / 2
+	if half == 0 || !errors.Is(err, ErrTooLarge) {
+		return puts, err
+	}
+	if puts, err = PutAll(ctx, s, writes[:half], now); err != nil {
+		return puts, err
+	}
+	rest, err := PutAll(ctx, s, writes[half:], now)
+	return append(puts, rest...), err
+}
+
 // Write is one reading to store.
 type Write struct {
 	Pipeline pipeline.ID
