@@ -62,7 +62,7 @@ func (h *requestHandler) Backfill(ctx context.Context, q BackfillRequest, now ti
 	case e == nil:
 		return nil, unknown(q.Pipeline)
 	case row.Paused() && !q.DryRun:
-		return nil, refuse(Conflict, "pipeline %s is paused; %s", e.ID, pauseRemedy(row))
+		return nil, paused(e.ID, row)
 	}
 	periods, err := stretch(e, q)
 	if err != nil {

@@ -104,12 +104,15 @@ func (c *core) holdBack(ctx context.Context, row store.Pipeline, at, now time.Ti
 	return c.commit(ctx, b, now)
 }
 
-// row returns a run or dry run; the zero Run if there is none.
+// row returns a run or dry run; only its key if there is none.
 func (c *core) row(ctx context.Context, e *catalog.Entry, key run.Key) (run.Run, error) {
+	read := c.store.Run
 	if e.DryRun {
-		return store.IfFound(c.store.DryRun(ctx, key))
+		read = c.store.DryRun
 	}
-	return store.IfFound(c.store.Run(ctx, key))
+	r, err := store.IfFound(read(ctx, key))
+	r.Key = key
+	return r, err
 }
 
 // found returns a run that a client names, or a Refusal.

@@ -150,13 +150,16 @@ func (t *fires) rest(ctx context.Context) error {
 	return t.handler.commit(ctx, b, t.now)
 }
 
-// open adds the run of a fire to b.
+// open adds the run of a fire to b, which swaps the row.
 func (t *fires) open(b *store.Batch, d dueFire) error {
-	o := order{cause: run.CauseCron, causedBy: "fire/" + period.Stamp(d.FireAt), message: "the fire of " + period.Stamp(d.FireAt)}
+	o := order{
+		asks: byFire, cause: run.CauseCron, causedBy: "fire/" + period.Stamp(d.FireAt), message: "the fire of " + period.Stamp(d.FireAt),
+		entry: t.entry, row: t.row, run: run.Run{Key: d.key}, barred: d.Excluded,
+	}
 	if t.entry.Schedule.Listed() {
 		o.cause, o.message = run.CauseInclude, d.Period.String()+" is an include date"
 	}
-	_, err := t.handler.begin(b, t.entry, d.key, o, t.now)
+	_, _, err := t.handler.open(b, o, t.now)
 	return err
 }
 

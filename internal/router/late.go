@@ -12,7 +12,6 @@ import (
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -247,13 +246,11 @@ func (h *lateHandler) react(ctx context.Context, found lateData) error {
 
 // rerunLate opens another attempt for late data, or reports that its budget is used up.
 func (h *lateHandler) rerunLate(ctx context.Context, found lateData) error {
-	e, old := found.entry, found.run
-	row, err := h.openable(ctx, e)
+	o := order{asks: byLateData, cause: found.rerunCause(), causedBy: found.cause, entry: found.entry, run: found.run}
+	v, err := h.permit(ctx, &o, found.now)
 	if err != nil {
 		return err
 	}
-	cause := found.rerunCause()
-	v := rerun.Next(old, cause, rerun.BudgetOf(e.Job, old, cause), found.now)
 	if !v.Open {
 		return h.report(ctx, found, v.Reason)
 	}
@@ -267,14 +264,9 @@ func (h *lateHandler) rerunLate(ctx context.Context, found lateData) error {
 		}
 		events = events[:maxTogether]
 	}
-	b := store.Batch{ID: name("late", old)}
-	b.ExpectPipeline(e.ID, row)
+	b := store.Batch{ID: name("late", o.run)}
 	b.Emit(events...)
-	o := order{cause: cause, from: v.At, causedBy: found.cause, message: v.Reason}
-	if _, err := h.further(&b, e, old, o, found.now); err != nil {
-		return err
-	}
-	return h.commit(ctx, b, found.now)
+	return h.carryOut(ctx, b, o, found.now)
 }
 
 // report reports late data that opens no attempt. spent is why its budget allows none; "" if none is

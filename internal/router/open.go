@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -20,68 +22,47 @@ type opener struct {
 	limits Limits
 }
 
-// order describes why and how to open an attempt.
-type order struct {
-	cause    run.Cause
-	by       string // who requested it, if anyone
-	reason   string // the reason they gave
-	forced   bool
-	bypass   bool
-	from     time.Time // when its window starts, if later than now
-	until    time.Time // when it must not start any more; zero: no limit
-	causedBy string    // the change or request that caused it
-	message  string    // what happened, as text
-
-	requested bool // see run.Opening
-	recovered bool // it was overlooked before; an event reports that too
-}
-
-// begin adds the first attempt of a run to b: the run, its event, and its first task. The caller
-// has checked what would prevent it (pause, calendar, an existing run).
-func (op *opener) begin(b *store.Batch, e *catalog.Entry, key run.Key, o order, now time.Time) (run.Run, error) {
-	if o.cause != run.CauseManual && e.Schedule.HasTime() {
-		o.from = period.Later(o.from, e.Schedule.EarliestStart(key.Period))
+// open adds the attempt that o asks for to b, if the verdict allows it: the run, its event, and its
+// first task. b then depends on the pipeline's row as it was read, so that nothing opens once a
+// pause or an edit is acknowledged. Whatever opens, opens here.
+func (op *opener) open(b *store.Batch, o order, now time.Time) (run.Run, rerun.Verdict, error) {
+	v := o.decide(now)
+	if !v.Open {
+		return run.Run{}, v, nil
 	}
-	if o.requested = o.cause == run.CauseManual; !o.requested {
-		o.until = e.StartCloses(key.Period)
+	opening := op.opening(o, v, now)
+	old, next := o.run, run.Run{}
+	var err error
+	switch old.Status {
+	case "":
+		next, err = run.New(old.Key, opening)
+	case run.Pending:
+		// The waiting attempt ends in the same commit, so that the run is never without one: its
+		// deadlines stay armed, and if the commit fails the attempt keeps waiting.
+		if next, err = old.Cancel(o.by, o.reason, run.NothingLeft, now); err == nil {
+			next, err = next.NextAttempt(opening)
+		}
+	default:
+		next, err = old.NextAttempt(opening)
 	}
-	next, err := run.New(key, op.opening(e, o, now))
 	if err != nil {
-		return run.Run{}, err
+		return run.Run{}, v, err
 	}
-	announce(b, e, run.Run{}, next, o, now)
-	return next, nil
-}
-
-// further adds attempt+1 of old to b. Package rerun has decided, on the same version, that the
-// budget allows it.
-func (op *opener) further(b *store.Batch, e *catalog.Entry, old run.Run, o order, now time.Time) (run.Run, error) {
-	o.requested = o.cause.Requested(old.Progress.Opening)
-	if !o.requested {
-		o.until = e.StartCloses(old.Period)
+	if o.asks != byFire { // the batch of a fire swaps the row
+		b.ExpectPipeline(o.entry.ID, o.row)
 	}
-	next, err := old.NextAttempt(op.opening(e, o, now))
-	if err != nil {
-		return run.Run{}, err
+	swap(b, o.entry.DryRun, old, next)
+	b.Schedule(advance(o.entry.DryRun, next.Key, next.Progress.NextEvaluation))
+	if o.entry.DryRun {
+		return next, v, nil
 	}
-	announce(b, e, old, next, o, now)
-	return next, nil
-}
-
-// announce stores an opened attempt, emits its event, and schedules its first step. A dry run emits
-// no such event.
-func announce(b *store.Batch, e *catalog.Entry, old, next run.Run, o order, now time.Time) {
-	swap(b, e.DryRun, old, next)
-	b.Schedule(advance(e.DryRun, next.Key, next.Progress.NextEvaluation))
-	if e.DryRun {
-		return
-	}
-	about := event.Of(next, now)
+	about, message := event.Of(next, now), cmp.Or(o.message, v.Reason)
 	about.CausedBy = o.causedBy
-	b.Emit(event.New(event.TriggerStarted, about, fmt.Sprintf("attempt %d opened: %s", next.Attempt, o.message), o.detail()))
+	b.Emit(event.New(event.TriggerStarted, about, fmt.Sprintf("attempt %d opened: %s", next.Attempt, message), o.detail()))
 	if o.recovered {
-		b.Emit(event.New(event.TriggerRecovered, about, "opened late: "+o.message, o.detail()))
+		b.Emit(event.New(event.TriggerRecovered, about, "opened late: "+message, o.detail()))
 	}
+	return next, v, nil
 }
 
 // detail returns an order as the detail of an event.
@@ -89,15 +70,25 @@ func (o order) detail() event.Opening {
 	return event.Opening{Cause: o.cause, RequestedBy: o.by, Reason: o.reason, Forced: o.forced, GateBypassed: o.bypass}
 }
 
-func (op *opener) opening(e *catalog.Entry, o order, now time.Time) run.Opening {
-	limits := op.limitsOf(e)
-	if !o.until.IsZero() {
-		limits.Window = min(limits.Window, max(o.until.Sub(period.Later(now, o.from)), time.Second))
+func (op *opener) opening(o order, v rerun.Verdict, now time.Time) run.Opening {
+	first, requested, p := o.run.Status == "", o.asks.person(), o.run.Period
+	from, until := v.At, time.Time{}
+	if !first {
+		requested = requested || o.cause.Requested(o.run.Progress.Opening)
+	} else if !requested && o.entry.Schedule.HasTime() {
+		from = period.Later(from, o.entry.Schedule.EarliestStart(p))
+	}
+	limits := op.limitsOf(o.entry)
+	if !requested {
+		until = o.entry.StartCloses(p)
+	}
+	if !until.IsZero() {
+		limits.Window = min(limits.Window, max(until.Sub(period.Later(now, from)), time.Second))
 		limits.Interval = min(limits.Interval, limits.Window)
 	}
 	return run.Opening{
 		Cause: o.cause, By: o.by, Reason: o.reason, Forced: o.forced, GateBypassed: o.bypass,
-		ConfigVersion: e.Version, Limits: limits, At: now, From: o.from, Until: period.Instant(o.until), Requested: o.requested,
+		ConfigVersion: o.entry.Version, Limits: limits, At: now, From: from, Until: period.Instant(until), Requested: requested,
 	}
 }
 
@@ -138,43 +129,47 @@ func (op *opener) leastInterval(window time.Duration) time.Duration {
 // since the change was received.
 var errClosed = errors.New("the pipeline was paused, edited or removed meanwhile")
 
-// openable returns the row of a pipeline that may open attempts of that version automatically;
-// otherwise errClosed.
-func (op *opener) openable(ctx context.Context, e *catalog.Entry) (store.Pipeline, error) {
-	row, err := op.pipelineRow(ctx, e.ID)
-	if err == nil && (row.Config != e.Version || row.Paused()) {
+// permit decides on an order that the controller itself made by a version of the file. It reads the
+// pipeline's row, and returns errClosed if nothing may open by that version.
+func (op *opener) permit(ctx context.Context, o *order, now time.Time) (rerun.Verdict, error) {
+	var err error
+	if o.row, err = op.pipelineRow(ctx, o.entry.ID); err != nil {
+		return rerun.Verdict{}, err
+	}
+	v := o.decide(now)
+	if v.Rejection == whilePaused || o.row.Config != o.entry.Version {
 		err = errClosed
 	}
-	return row, err
+	return v, err
 }
 
-// openRun opens the run of a period automatically, unless it exists, the pipeline was paused, edited
-// or removed, or the calendar excludes the period, which it records. The commit expects the pipeline's
-// row unchanged, so that nothing opens once a pause is acknowledged; commits of further attempts do
-// the same.
-func (op *opener) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o order, now time.Time) error {
+// carryOut commits b with the attempt that o asks for.
+func (op *opener) carryOut(ctx context.Context, b store.Batch, o order, now time.Time) error {
+	if _, _, err := op.open(&b, o, now); err != nil {
+		return err
+	}
+	return op.commit(ctx, b, now)
+}
+
+// openRun opens the run of a period, unless it exists, the pipeline was paused, edited or removed, or
+// the calendar excludes the period, which it records.
+func (op *opener) openRun(ctx context.Context, o order, now time.Time) error {
 	return store.Again(func() error {
-		row, err := op.openable(ctx, e)
-		if err != nil {
+		var err error
+		if o.run, err = op.row(ctx, o.entry, o.run.Key); err != nil {
 			return err
 		}
-		old, err := op.row(ctx, e, key)
-		if err != nil || old.Status != "" {
+		if o.barred, err = op.barred(ctx, o.entry, o.run.Key); err != nil {
 			return err
 		}
-		barred, err := op.barred(ctx, e, key)
-		if err != nil {
+		v, err := op.permit(ctx, &o, now)
+		if err == nil && v.Rejection == rerun.Excluded {
+			err = op.exclude(ctx, o.run.Key, v.Reason, now)
+		}
+		if err != nil || !v.Open {
 			return err
 		}
-		if barred != "" {
-			return op.exclude(ctx, key, barred, now)
-		}
-		b := store.Batch{ID: nameOf("open", e.DryRun, key, old)}
-		b.ExpectPipeline(e.ID, row)
-		if _, err := op.begin(&b, e, key, o, now); err != nil {
-			return err
-		}
-		return op.commit(ctx, b, now)
+		return op.carryOut(ctx, store.Batch{ID: nameOf("open", o.entry.DryRun, o.run)}, o, now)
 	})
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/prober"
-	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -177,34 +176,25 @@ func after(old run.Run, post store.PostRun) store.PostRun {
 // drifted opens another attempt for a value that moved, and reports whether it did. If the calendar
 // excludes the period, or the budget is used up, it reports the drift once.
 func (h *postRunHandler) drifted(ctx context.Context, c comparison, m moved) (bool, error) {
-	e, old := c.entry, c.run
-	barred, err := h.barred(ctx, e, old.Key)
+	o := order{asks: byDrift, cause: run.CauseDrift, causedBy: c.cause(), entry: c.entry, run: c.run}
+	var err error
+	if o.barred, err = h.barred(ctx, o.entry, o.run.Key); err != nil {
+		return false, err
+	}
+	v, err := h.permit(ctx, &o, c.now)
 	if err != nil {
 		return false, err
 	}
-	if barred != "" {
-		return false, h.reportDrift(ctx, c, m, barred)
-	}
-	row, err := h.openable(ctx, e)
-	if err != nil {
-		return false, err
-	}
-	v := rerun.Next(old, run.CauseDrift, rerun.BudgetOf(e.Job, old, run.CauseDrift), c.now)
 	if !v.Open {
 		return false, h.reportDrift(ctx, c, m, v.Reason)
 	}
-	b := store.Batch{ID: name("drift", old) + "/" + m.sensor}
-	b.ExpectPipeline(e.ID, row)
+	b := store.Batch{ID: name("drift", o.run) + "/" + m.sensor}
 	b.Emit(c.drift(m, m.sensor, v.Reason))
 	if outcomeOf(c.view) == event.PostRunFailed && c.next.Outcome != string(event.PostRunFailed) {
-		reportRules(&b, old, &c.next, c.view, c.cause(), c.now)
+		reportRules(&b, o.run, &c.next, c.view, c.cause(), c.now)
 		b.SwapPostRun(c.stored, c.next)
 	}
-	o := order{cause: run.CauseDrift, from: v.At, causedBy: c.cause(), message: v.Reason}
-	if _, err := h.further(&b, e, old, o, c.now); err != nil {
-		return false, err
-	}
-	return true, h.commit(ctx, b, c.now)
+	return true, h.carryOut(ctx, b, o, c.now)
 }
 
 // reportDrift reports, once per attempt, drift that opens no other attempt, and why.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rerun"
@@ -46,21 +45,23 @@ func (h *requestHandler) Trigger(ctx context.Context, q TriggerRequest, now time
 	var opened run.Run
 	err := store.Again(func() error {
 		e, row, err := h.catalog.Active(ctx, q.Pipeline)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case e == nil:
+		}
+		if e == nil {
 			return unknown(q.Pipeline)
-		case row.Paused():
-			return refuse(Conflict, "pipeline %s is paused; %s", e.ID, pauseRemedy(row))
 		}
 		if q.Period.IsZero() {
 			q.Period = e.Schedule.Current(now)
 		}
-		if err := q.Period.CheckName(e.Schedule.Zone()); err != nil {
-			return refuse(Invalid, "%s", err)
+		old, err := h.row(ctx, e, e.Key(q.Period))
+		if err != nil {
+			return err
 		}
-		opened, err = h.trigger(ctx, e, row, q, now)
+		opened, err = h.trigger(ctx, q, order{
+			asks: byTrigger, cause: run.CauseManual, by: q.By, reason: q.Reason, forced: q.Force, bypass: q.BypassGate,
+			causedBy: "request/" + q.ID, message: "triggered by " + q.By, entry: e, row: row, run: old,
+		}, now)
 		return err
 	})
 	return opened, err
@@ -74,29 +75,18 @@ func signed(by, reason string, force, bypass bool) error {
 	return nil
 }
 
-func (h *requestHandler) trigger(ctx context.Context, e *catalog.Entry, row store.Pipeline, q TriggerRequest, now time.Time) (run.Run, error) {
-	key := e.Key(q.Period)
-	old, err := h.row(ctx, e, key)
+// trigger opens the first attempt, or another one of a run that ended without success, if its budget
+// allows it and its left job has ended.
+func (h *requestHandler) trigger(ctx context.Context, q TriggerRequest, o order, now time.Time) (run.Run, error) {
+	o, v, err := h.decide(ctx, o, now)
+	if err == nil && !v.Open {
+		err = o.refusal(v)
+	}
 	if err != nil {
 		return run.Run{}, err
 	}
-	if old.Status.Open() || old.Status == run.Completed {
-		return run.Run{}, refuse(Conflict, "%s", notTriggered(old, e.DryRun))
-	}
-	o := order{
-		cause: run.CauseManual, by: q.By, reason: q.Reason, forced: q.Force, bypass: q.BypassGate,
-		causedBy: "request/" + q.ID, message: "triggered by " + q.By,
-	}
-	barred, err := h.barred(ctx, e, key)
-	if err != nil {
-		return run.Run{}, err
-	}
-	if barred != "" && !q.Force {
-		return run.Run{}, refuse(Conflict, "the calendar excludes %s (%s); use --force to run it anyway", q.Period, barred)
-	}
-	b := store.Batch{ID: nameOf("trigger", e.DryRun, key, old) + "/" + q.ID}
-	b.ExpectPipeline(e.ID, row)
-	next, err := h.triggered(ctx, &b, e, key, old, o, now)
+	b := store.Batch{ID: nameOf("trigger", o.entry.DryRun, o.run) + "/" + q.ID}
+	next, _, err := h.open(&b, o, now)
 	if err != nil {
 		return run.Run{}, err
 	}
@@ -104,6 +94,37 @@ func (h *requestHandler) trigger(ctx context.Context, e *catalog.Entry, row stor
 		return run.Run{}, err
 	}
 	return next, h.commit(ctx, b, now)
+}
+
+// decide decides on a person's order. It reads the calendar, and asks a job's target, only if nothing
+// else speaks against the order.
+func (h *requestHandler) decide(ctx context.Context, o order, now time.Time) (order, rerun.Verdict, error) {
+	v := o.against()
+	if v.Rejection != "" {
+		return o, v, nil
+	}
+	var err error
+	if o.barred, err = h.barred(ctx, o.entry, o.run.Key); err != nil {
+		return o, v, err
+	}
+	if v = o.against(); v.Rejection != "" {
+		return o, v, nil
+	}
+	if o.facts, err = h.facts(ctx, o, now); err != nil {
+		return o, v, err
+	}
+	return o, o.allowed(now), nil
+}
+
+// refusal returns what a rejection means for a trigger.
+func (o order) refusal(v rerun.Verdict) error {
+	switch v.Rejection {
+	case whilePaused:
+		return paused(o.entry.ID, o.row)
+	case rerun.NoSuchRun:
+		return refuse(Invalid, "%s", v.Reason)
+	}
+	return refuse(Conflict, "%s", v.Reason)
 }
 
 // notTriggered says why a run that is open or COMPLETED is not triggered, and which command to use
@@ -124,23 +145,6 @@ func notTriggered(r run.Run, dry bool) string {
 		return fmt.Sprintf("%s and held; end it with `interlock job complete %s success|fail` or `interlock cancel %s`", is, r.Key, r.Key)
 	}
 	return fmt.Sprintf("%s; wait for it to end, or cancel it with `interlock cancel %s`", is, r.Key)
-}
-
-// triggered adds the first attempt to b, or another one of a run that ended without success, if its
-// budget allows it and its left job has ended.
-func (h *requestHandler) triggered(ctx context.Context, b *store.Batch, e *catalog.Entry, key run.Key, old run.Run, o order, now time.Time) (run.Run, error) {
-	if old.Status == "" {
-		return h.begin(b, e, key, o, now)
-	}
-	facts := rerun.Facts{Run: old}
-	if !o.forced {
-		facts.JobRunning, facts.JobUnread = h.leftRuns(ctx, old, now)
-	}
-	v := rerun.Decide(rerun.Request{Force: o.forced}, facts, rerun.BudgetOf(e.Job, old, run.CauseManual), now)
-	if !v.Open {
-		return run.Run{}, refuse(Conflict, "%s", v.Reason)
-	}
-	return h.further(b, e, old, o, now)
 }
 
 // Refusal is a rejected request. Nothing has changed.
@@ -167,6 +171,10 @@ func refuse(kind RefusalKind, format string, args ...any) error {
 
 func unknown(id pipeline.ID) error {
 	return refuse(NotFound, "pipeline %q is not active", id)
+}
+
+func paused(id pipeline.ID, row store.Pipeline) error {
+	return refuse(Conflict, "pipeline %s is paused; %s", id, pauseRemedy(row))
 }
 
 // Once makes a request idempotent: it may arrive more than once because a response was lost, or

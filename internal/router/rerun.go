@@ -28,13 +28,6 @@ type RerunRequest struct {
 	BypassGate bool
 }
 
-// The rejections that package rerun does not have.
-const (
-	whilePaused rerun.Rejection = "paused"
-	notActive   rerun.Rejection = "not active"
-	isDryRun    rerun.Rejection = "dry run"
-)
-
 // Rerun answers a request with exactly one of RERUN_ACCEPTED and RERUN_REJECTED. A rejection is an
 // answer, not an error; only an invalid request is refused, without an event.
 func (h *requestHandler) Rerun(ctx context.Context, q RerunRequest, now time.Time) (store.Rerun, error) {
@@ -95,7 +88,11 @@ func (h *requestHandler) rerun(ctx context.Context, e *catalog.Entry, row store.
 	if err != nil {
 		return store.Rerun{}, err
 	}
-	v, err := h.judge(ctx, e, row, old, q, now)
+	old.Key = key
+	o, v, err := h.decide(ctx, order{
+		asks: byRerun, cause: run.CauseManual, by: q.By, reason: q.Reason, forced: q.Force, bypass: q.BypassGate,
+		causedBy: "request/" + q.ID, entry: e, row: row, run: old,
+	}, now)
 	if err != nil {
 		return store.Rerun{}, err
 	}
@@ -106,17 +103,17 @@ func (h *requestHandler) rerun(ctx context.Context, e *catalog.Entry, row store.
 	// The answer is part of the batch's id: another answer to the same request is another decision,
 	// which conflicts on the mark. So the request is answered once even if the answers do not touch
 	// the same run.
-	b := store.Batch{ID: fmt.Sprintf("rerun/%s/%s/v%d/%t %s", q.ID, key, old.Version, v.Open, v.Rejection)}
+	b := store.Batch{ID: fmt.Sprintf("rerun/%s/%s/v%d/%t %s", q.ID, key, o.run.Version, v.Open, v.Rejection)}
 	b.SetMark("rerun/"+key.String()+"/"+q.ID, now.Add(answerMark))
 	if v.Open {
-		b.ExpectPipeline(q.Pipeline, row)
-		next, err := h.accept(&b, e, key, old, q, v, now)
+		b.Emit(event.New(event.RerunAccepted, aboutRequest(key, q, now), fmt.Sprintf("rerun requested by %s: %s", q.By, v.Reason), o.detail()))
+		next, _, err := h.open(&b, o, now)
 		if err != nil {
 			return store.Rerun{}, err
 		}
 		answer.Attempt = next.Attempt
 	} else {
-		reject(&b, key, old, q, v, now)
+		reject(&b, key, o.run, q, v, now)
 	}
 	b.Reruns = append(b.Reruns, answer)
 	if err := answered(ctx, &h.core, &b, q.Once, answer, now); err != nil {
@@ -125,45 +122,22 @@ func (h *requestHandler) rerun(ctx context.Context, e *catalog.Entry, row store.
 	return answer, h.commit(ctx, b, now)
 }
 
-// judge decides on a request by the current state.
-func (h *requestHandler) judge(ctx context.Context, e *catalog.Entry, row store.Pipeline, old run.Run, q RerunRequest, now time.Time) (rerun.Verdict, error) {
-	switch {
-	case e == nil:
-		return rerun.Verdict{Rejection: notActive, Reason: "the pipeline is no longer active, so no run opens"}, nil
-	case e.DryRun:
-		return rerun.Verdict{Rejection: isDryRun, Reason: "the pipeline is a dry run, which starts nothing"}, nil
-	case row.Paused():
-		return rerun.Verdict{Rejection: whilePaused, Reason: "the pipeline is paused; " + pauseRemedy(row)}, nil
-	case old.Status == "" && q.key(e).Schedule != e.Opens:
-		return rerun.Verdict{Rejection: rerun.NoSuchRun, Reason: fmt.Sprintf("there is no run of schedule %s; the pipeline's own is %s", q.Schedule, e.Opens)}, nil
-	}
-	if err := q.Period.CheckName(e.Schedule.Zone()); err != nil && old.Status == "" {
-		return rerun.Verdict{Rejection: rerun.NoSuchRun, Reason: err.Error()}, nil
-	}
-	facts, err := h.facts(ctx, e, q, old, now)
-	if err != nil {
-		return rerun.Verdict{}, err
-	}
-	return rerun.Decide(rerun.Request{Force: q.Force, BypassGate: q.BypassGate}, facts, rerun.BudgetOf(e.Job, old, run.CauseManual), now), nil
-}
-
 // facts collects what speaks for and against another attempt; for a forced one, only what force
-// does not skip.
-func (h *requestHandler) facts(ctx context.Context, e *catalog.Entry, q RerunRequest, old run.Run, now time.Time) (rerun.Facts, error) {
-	facts := rerun.Facts{Run: old}
-	barred, err := h.barred(ctx, e, q.key(e))
-	if err != nil {
-		return facts, err
+// does not skip. A trigger runs no completed run again, so it needs no comparison.
+func (h *requestHandler) facts(ctx context.Context, o order, now time.Time) (rerun.Facts, error) {
+	facts := rerun.Facts{Run: o.run}
+	if o.asks == byRerun {
+		facts.Excluded = o.barred
 	}
-	facts.Excluded = barred
-	if q.Force {
+	if o.forced {
 		return facts, nil
 	}
-	facts.JobRunning, facts.JobUnread = h.leftRuns(ctx, old, now)
-	if old.Status != run.Completed {
+	facts.JobRunning, facts.JobUnread = h.leftRuns(ctx, o.run, now)
+	if o.run.Status != run.Completed {
 		return facts, nil
 	}
-	facts.Then, facts.Now, err = h.compared(ctx, e, old, now)
+	var err error
+	facts.Then, facts.Now, err = h.compared(ctx, o.entry, o.run, now)
 	return facts, err
 }
 
@@ -189,40 +163,6 @@ func (h *requestHandler) compared(ctx context.Context, e *catalog.Entry, old run
 		return nil, nil, err
 	}
 	return gate.Compared(snapshot.Sensors), view.Seen(), nil
-}
-
-// accept adds the requested attempt and the answer to b.
-func (h *requestHandler) accept(b *store.Batch, e *catalog.Entry, key run.Key, old run.Run, q RerunRequest, v rerun.Verdict, now time.Time) (run.Run, error) {
-	o := order{
-		cause: run.CauseManual, by: q.By, reason: q.Reason, forced: q.Force, bypass: q.BypassGate,
-		from: v.At, causedBy: "request/" + q.ID, message: v.Reason,
-	}
-	about := aboutRequest(key, q, now)
-	b.Emit(event.New(event.RerunAccepted, about, fmt.Sprintf("rerun requested by %s: %s", q.By, v.Reason), o.detail()))
-	if old.Status == "" {
-		return h.begin(b, e, key, o, now)
-	}
-	if old.Status == run.Pending {
-		return h.replace(b, e, old, o, now)
-	}
-	return h.further(b, e, old, o, now)
-}
-
-// replace adds attempt+1 of a run whose attempt waits to b. The waiting attempt ends in the same
-// commit, so that the run is never without one: its deadlines stay armed, and if the commit fails
-// the attempt keeps waiting.
-func (h *requestHandler) replace(b *store.Batch, e *catalog.Entry, old run.Run, o order, now time.Time) (run.Run, error) {
-	ended, err := old.Cancel(o.by, o.reason, run.NothingLeft, now)
-	if err != nil {
-		return run.Run{}, err
-	}
-	o.requested = true
-	next, err := ended.NextAttempt(h.opening(e, o, now))
-	if err != nil {
-		return run.Run{}, err
-	}
-	announce(b, e, old, next, o, now)
-	return next, nil
 }
 
 // reject adds the answer to a rejected request to b.

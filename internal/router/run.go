@@ -81,20 +81,24 @@ func (h *runHandler) retryOrGiveUp(ctx context.Context, key run.Key, now time.Ti
 			return err
 		}
 		e, row, err := h.catalog.Active(ctx, key.Pipeline)
-		if err != nil || e != nil && row.Paused() {
+		if err != nil {
 			return err
 		}
-		if e == nil {
+		o := order{
+			asks: byRetry, cause: old.Progress.Report.Category.Cause(), causedBy: aboutFailed(old, now).CausedBy, entry: e, row: row, run: old,
+		}
+		v := o.decide(now)
+		switch {
+		case v.Rejection == notActive:
 			return h.giveUp(ctx, old, rerun.Budget{}, "the pipeline is no longer active", now)
-		}
-		v, budget := rerun.Retry(old, e.Definition, now)
-		if !v.Open {
-			return h.giveUp(ctx, old, budget, v.Reason, now)
-		}
-		if old.Progress.Left == run.JobStopping { // its start was answered late: the end of the job comes first
+		case v.Rejection == whilePaused:
+			return nil
+		case !v.Open:
+			return h.giveUp(ctx, old, o.budget(), v.Reason, now)
+		case old.Progress.Left == run.JobStopping: // its start was answered late: the end of the job comes first
 			return nil
 		}
-		return h.retry(ctx, e, row, old, v, now)
+		return h.retry(ctx, o, now)
 	})
 }
 
@@ -114,19 +118,16 @@ func (h *runHandler) retryOrGiveUpAll(ctx context.Context, id pipeline.ID, now t
 }
 
 // retry opens the next attempt, whose window starts after the backoff.
-func (h *runHandler) retry(ctx context.Context, e *catalog.Entry, row store.Pipeline, old run.Run, v rerun.Verdict, now time.Time) error {
-	cause := old.Progress.Report.Category.Cause()
-	b := store.Batch{ID: name("retry", old)}
-	b.ExpectPipeline(e.ID, row)
-	o := order{cause: cause, from: v.At, causedBy: aboutFailed(old, now).CausedBy, message: v.Reason}
-	next, err := h.further(&b, e, old, o, now)
+func (h *runHandler) retry(ctx context.Context, o order, now time.Time) error {
+	b := store.Batch{ID: name("retry", o.run)}
+	next, v, err := h.open(&b, o, now)
 	if err != nil {
 		return err
 	}
-	budget := rerun.BudgetOf(e.Job, next, cause)
+	budget := rerun.BudgetOf(o.entry.Job, next, o.cause)
 	// The retry's event comes before those of the new attempt.
-	b.Events = slices.Insert(b.Events, 0, event.New(event.RetryScheduled, aboutFailed(old, now), v.Reason,
-		event.Budget{Cause: cause, Used: budget.Used, Max: budget.Max, NextAttemptAt: next.Progress.WindowStart}))
+	b.Events = slices.Insert(b.Events, 0, event.New(event.RetryScheduled, aboutFailed(o.run, now), v.Reason,
+		event.Budget{Cause: o.cause, Used: budget.Used, Max: budget.Max, NextAttemptAt: next.Progress.WindowStart}))
 	return h.commit(ctx, b, now)
 }
 

@@ -404,14 +404,22 @@ func (sw sensorWrite) changesInput(p period.Period) bool {
 
 // openFor opens a run that does not exist, if this write opens it.
 func (h *readingHandler) openFor(ctx context.Context, sw sensorWrite, key run.Key, now time.Time) error {
-	e := sw.entry
-	if e.Opens != pipeline.ByStream || sw.row.Paused() {
+	e, after := sw.entry, sw.upstream != nil && sw.entry.Start == nil
+	o := order{
+		asks: byReading, cause: run.CauseCondition, at: sw.At, causedBy: sw.cause(),
+		message: fmt.Sprintf("sensor %s meets the start condition", sw.Sensor), recovered: sw.overlooked,
+		entry: e, row: sw.row, run: run.Run{Key: key},
+	}
+	if after {
+		o.asks, o.cause, o.at = byUpstream, run.CauseUpstream, time.Time{}
+		o.message = fmt.Sprintf("%s was the last upstream to complete", sw.upstream.ID)
+	}
+	switch {
+	case e.Opens != pipeline.ByStream, o.against().Rejection != "":
 		return nil
-	}
-	if sw.upstream != nil && e.Start == nil {
-		return h.openAfter(ctx, sw, key, now)
-	}
-	if !sw.start || key.Period != sw.startsPeriod() || sw.At.Before(sw.row.Horizon) || key.Period.CheckName(e.Schedule.Zone()) != nil {
+	case after:
+		return h.openAfter(ctx, o, now)
+	case !sw.start || key.Period != sw.startsPeriod():
 		return nil
 	}
 	w, err := h.written(ctx, sw.Change)
@@ -421,9 +429,7 @@ func (h *readingHandler) openFor(ctx context.Context, sw sensorWrite, key run.Ke
 	if over, err := h.window.startOver(ctx, sw, key, now); over || err != nil {
 		return err
 	}
-	return h.openRun(ctx, e, key, order{
-		cause: run.CauseCondition, causedBy: sw.cause(), message: fmt.Sprintf("sensor %s meets the start condition", sw.Sensor), recovered: sw.overlooked,
-	}, now)
+	return h.openRun(ctx, o, now)
 }
 
 // written returns the reading of a change, even if a later one has replaced it. It returns nil if

@@ -81,14 +81,12 @@ func requires(e *catalog.Entry, r *rule.Asked) bool {
 }
 
 // openAfter opens the run of a pipeline that only upstreams open, once all of them are COMPLETED.
-func (h *readingHandler) openAfter(ctx context.Context, sw sensorWrite, key run.Key, now time.Time) error {
-	done, err := h.upstreamsDone(ctx, sw.entry, key, now)
+func (h *readingHandler) openAfter(ctx context.Context, o order, now time.Time) error {
+	done, err := h.upstreamsDone(ctx, o.entry, o.run.Key, now)
 	if err != nil || !done {
 		return err
 	}
-	return h.openRun(ctx, sw.entry, key, order{
-		cause: run.CauseUpstream, causedBy: sw.cause(), message: fmt.Sprintf("%s was the last upstream to complete", sw.upstream.ID), recovered: sw.overlooked,
-	}, now)
+	return h.openRun(ctx, o, now)
 }
 
 // upstreamsNew reports whether an upstream completed since the last evaluation of the run's window.

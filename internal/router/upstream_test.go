@@ -51,6 +51,14 @@ func TestRuleOnARunThatIsNoUpstreamDoesNotKeepTheRunFromOpening(t *testing.T) {
 	w.expect("c/stream/2026-03-03", "RUNNING 1")
 }
 
+// Periods of the same size have the same name, also in a zone whose clock skips that hour.
+func TestUpstreamOfAnotherZoneOpensAnHourThatTheClockSkips(t *testing.T) {
+	w := newWorld(t, source("a", ", period: hour"), after("c", "a", ", period: hour, timezone: America/New_York"))
+	w.Write("a", "arrival#2026-03-08T02", "n=1")
+	w.succeed("a/stream/2026-03-08T02")
+	w.expect("c/stream/2026-03-08T02", "RUNNING 1")
+}
+
 func TestAllHoursOfADayOpenTheDay(t *testing.T) {
 	w := newWorld(t, source("hours", ", period: hour"), after("day", "hours", ", period: day"))
 	for h := range 24 {

@@ -21,7 +21,7 @@ func (c *core) wake(ctx context.Context, dry bool, old run.Run, now time.Time) e
 	if err != nil {
 		return err
 	}
-	b := store.Batch{ID: nameOf("wake", dry, old.Key, old)}
+	b := store.Batch{ID: nameOf("wake", dry, old)}
 	swap(&b, dry, old, next)
 	if old.Status == run.Pending || old.Offered() {
 		b.Schedule(advance(dry, old.Key, next.Progress.NextEvaluation))
@@ -88,8 +88,7 @@ func name(what string, r run.Run) string {
 }
 
 // nameOf is name for a run or a dry run, which may have the same key and version.
-func nameOf(what string, dry bool, key run.Key, read run.Run) string {
-	read.Key = key
+func nameOf(what string, dry bool, read run.Run) string {
 	if dry {
 		what += "-dry"
 	}

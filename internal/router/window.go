@@ -46,11 +46,16 @@ func (h *windowHandler) afterWindow(ctx context.Context, sw sensorWrite, key run
 		if err != nil || sw.seenBy(end) {
 			return err
 		}
-		if v := rerun.Reopen(old, now); v.Open && !startClosed(e, key, sw.At) {
+		o := order{asks: byReopening, cause: run.CauseReopened, causedBy: sw.cause(), entry: e, run: old}
+		if v := o.allowed(now); v.Open && !startClosed(e, key, sw.At) {
+			o.message = "new data arrived after the window; " + v.Reason
 			if fresh, err := h.reopens(ctx, e, old, end, now); err != nil {
 				return err
 			} else if fresh {
-				return h.reopen(ctx, sw, old, v, now)
+				if _, err := h.permit(ctx, &o, now); err != nil {
+					return err
+				}
+				return h.carryOut(ctx, store.Batch{ID: nameOf("reopen", e.DryRun, old)}, o, now)
 			}
 		}
 		return h.reportWindowClosed(ctx, sw, old, end, now)
@@ -94,20 +99,6 @@ func (h *windowHandler) startNew(ctx context.Context, e *catalog.Entry, old run.
 		}
 	}
 	return false, nil
-}
-
-func (h *windowHandler) reopen(ctx context.Context, sw sensorWrite, old run.Run, v rerun.Verdict, now time.Time) error {
-	row, err := h.openable(ctx, sw.entry)
-	if err != nil {
-		return err
-	}
-	b := store.Batch{ID: nameOf("reopen", sw.entry.DryRun, old.Key, old)}
-	b.ExpectPipeline(sw.entry.ID, row)
-	o := order{cause: run.CauseReopened, from: v.At, causedBy: sw.cause(), message: "new data arrived after the window; " + v.Reason}
-	if _, err := h.further(&b, sw.entry, old, o, now); err != nil {
-		return err
-	}
-	return h.commit(ctx, b, now)
 }
 
 // reportWindowClosed reports, once per attempt, an exhausted run whose gate would be open now. If
