@@ -33,7 +33,7 @@ var kinds = []struct {
 	by    func(c *Controller) handler
 }{
 	{store.Advance, Steps, func(c *Controller) handler { return c.step }},
-	{store.AdvanceDry, Steps, func(c *Controller) handler { return c.Router.AdvanceDry }},
+	{store.AdvanceDry, Steps, func(c *Controller) handler { return c.step }},
 	{store.CheckLeft, Steps, func(c *Controller) handler { return c.Router.CheckLeft }},
 	{store.FireDeadline, Urgent, func(c *Controller) handler { return c.Monitor.Fire }},
 	{store.Fire, Urgent, func(c *Controller) handler { return c.Router.Fire }},

@@ -62,9 +62,14 @@ type About struct {
 	Critical bool // the pipeline's SLA is critical: use Entry.Raised
 }
 
-// Of returns the subject of an event about the latest attempt of r.
+// Of returns the subject of an event about the latest attempt of r. A dry run that is reopened, or
+// takes the place of a deleted one, has other event ids than before.
 func Of(r run.Run, at time.Time) About {
-	return About{Pipeline: r.Pipeline, Schedule: r.Schedule, Date: r.Period, Attempt: r.Attempt, At: at}
+	a := About{Pipeline: r.Pipeline, Schedule: r.Schedule, Date: r.Period, Attempt: r.Attempt, At: at}
+	if r.DryRun {
+		a.Which = r.Life()
+	}
+	return a
 }
 
 // New returns the event of type t about a. The same type, subject and Which always give the same

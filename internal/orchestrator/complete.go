@@ -224,6 +224,9 @@ func (w *work) capture(ctx context.Context, b *store.Batch, next run.Run, sensor
 	}
 	baseline, kept, dropped := w.baseline(sensors)
 	b.SwapPostRun(read, store.PostRun{Key: next.Key, Attempt: next.Attempt, CompletedAt: next.EndedAt, Baseline: baseline})
+	if w.run.DryRun {
+		return nil
+	}
 	if len(kept) > 0 {
 		b.Emit(event.New(event.PostRunBaselineCaptured, w.about(), "stored the values of "+strings.Join(kept, ", ")+" at completion", event.Sensors{Sensors: kept}))
 	}

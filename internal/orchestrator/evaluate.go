@@ -38,6 +38,8 @@ func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
 	switch {
 	case !evaluated.Progress.GateOpen:
 		return w.closed(ctx, evaluated.EvaluateBy(ask.OpensAt), ask.View, row)
+	case w.run.DryRun:
+		return w.wouldTrigger(ctx, evaluated, ask.View)
 	case w.run.Offered():
 		return w.record(ctx, "offered", w.run.StillOffered)
 	case ask.Blocked(gate.MaxActive):
@@ -60,8 +62,12 @@ func (w *work) evaluateGate(ctx context.Context) (gate.View, error) {
 	return gate.Evaluate(ctx, w.o.Store, w.question(), w.now)
 }
 
-// row returns the pipeline's row; an empty one if it has none.
+// row returns the pipeline's row; an empty one if it has none. A dry run gets none: it starts nothing,
+// so neither a pause nor the slots concern it.
 func (w *work) row(ctx context.Context) (store.Pipeline, error) {
+	if w.run.DryRun {
+		return store.Pipeline{}, nil
+	}
 	return store.IfFound(w.o.Store.Pipeline(ctx, w.run.Pipeline))
 }
 
@@ -123,6 +129,9 @@ func (w *work) exhaustIn(ctx context.Context, b store.Batch, row store.Pipeline,
 // the gate. If a start call had no answer, its job may exist, and is stopped. A retry that is too
 // late ends the run as failed: what failed is the attempt before.
 func (w *work) endUnstarted(ctx context.Context, b store.Batch, read run.Run, row store.Pipeline, view gate.View, reason string) (lifecycle.Step, error) {
+	if w.run.DryRun {
+		return w.wouldNotTrigger(ctx, read, reason, reason+view.Unmet(w.now))
+	}
 	left, trouble := job.Left(w.def, w.run)
 	var next run.Run
 	var err error

@@ -29,11 +29,13 @@ import (
 type keeper interface {
 	store.Committer
 	Run(ctx context.Context, key run.Key) (run.Run, error)
+	DryRun(ctx context.Context, key run.Key) (run.Run, error)
 	Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error)
 	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
 	OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
 	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
 	Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error)
+	History(ctx context.Context, q store.HistoryQuery) (store.Page[*sensor.Reading], error)
 	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
 	PostRun(ctx context.Context, key run.Key) (store.PostRun, error)
 	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
@@ -134,13 +136,22 @@ func (o *Orchestrator) StepFrom(ctx context.Context, claim store.Claim, read run
 func (w *work) step(ctx context.Context) (lifecycle.Step, error) {
 	var err error
 	if w.run.Version == 0 {
-		w.run, err = w.o.Store.Run(ctx, w.claim.Task.Key)
+		read := w.o.Store.Run
+		if w.claim.Task.Kind == store.AdvanceDry {
+			read = w.o.Store.DryRun
+		}
+		w.run, err = read(ctx, w.claim.Task.Key)
 	}
 	if errors.Is(err, store.ErrNotFound) {
 		return w.drop(ctx, "there is no such run")
 	}
 	if err != nil {
 		return lifecycle.Step{}, fmt.Errorf("read it: %w", err)
+	}
+	if w.run.DryRun {
+		if left, err := w.follow(ctx); left || err != nil {
+			return lifecycle.Step{Kind: lifecycle.None, Reason: "the pipeline is no longer a dry run"}, err
+		}
 	}
 	step := lifecycle.Next(w.run, w.now)
 	switch step.Kind {
@@ -164,6 +175,9 @@ func (w *work) step(ctx context.Context) (lifecycle.Step, error) {
 
 // perform performs one step.
 func (w *work) perform(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
+	if w.run.DryRun && step.Kind != lifecycle.Evaluate { // its window, or its time limit, is over
+		return w.exhaust(ctx, step.Reason)
+	}
 	switch step.Kind {
 	case lifecycle.CheckJob, lifecycle.JobPollExhausted, lifecycle.InfraFailure: // they call the job's target
 		if w.external() {

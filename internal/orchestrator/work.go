@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/lifecycle"
@@ -22,13 +23,17 @@ type work struct {
 	run   run.Run   // as it was read
 	def   *pipeline.Definition
 
-	stored run.Run // as last committed; zero before that
+	active *catalog.Entry // of a dry run: the active version, which it follows
+	stored run.Run        // as last committed; zero before that
 }
 
 // batch starts the commit of a decision on the version that was read, under the lease if there is
 // one.
 func (w *work) batch(what string) store.Batch {
 	b := store.Batch{ID: fmt.Sprintf("%s/%s/v%d", what, w.run.Key, w.run.Version)}
+	if w.run.DryRun {
+		b.ID = "dry " + b.ID
+	}
 	if w.claim == nil {
 		return b
 	}
@@ -92,7 +97,7 @@ func (w *work) send(ctx context.Context, b store.Batch) error {
 // schedule moves the run's task to the step, or finishes it.
 func (w *work) schedule(b *store.Batch, r run.Run, step lifecycle.Step) {
 	if step.Kind == lifecycle.None {
-		b.Finish(lifecycle.TaskID(r.Key))
+		b.Finish(task(r, w.now).ID)
 		return
 	}
 	due := w.now
@@ -104,7 +109,7 @@ func (w *work) schedule(b *store.Batch, r run.Run, step lifecycle.Step) {
 
 // task returns the task that advances r. While its job belongs to one replica, so does the task.
 func task(r run.Run, due time.Time) store.Task {
-	t := store.Task{ID: lifecycle.TaskID(r.Key), Kind: store.Advance, Pipeline: r.Pipeline, Key: r.Key, Due: due}
+	t := store.AdvanceTask(r, due)
 	if r.Status == run.Triggering || r.Status == run.Running || r.MayHaveStarted() {
 		t.Replica = r.Progress.Replica
 	}

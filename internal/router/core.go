@@ -104,14 +104,14 @@ func (c *core) holdBack(ctx context.Context, row store.Pipeline, at, now time.Ti
 	return c.commit(ctx, b, now)
 }
 
-// row returns a run or dry run; only its key if there is none.
+// row returns a run or dry run; one without a status if there is none.
 func (c *core) row(ctx context.Context, e *catalog.Entry, key run.Key) (run.Run, error) {
 	read := c.store.Run
 	if e.DryRun {
 		read = c.store.DryRun
 	}
 	r, err := store.IfFound(read(ctx, key))
-	r.Key = key
+	r.Key, r.DryRun = key, e.DryRun
 	return r, err
 }
 
@@ -149,20 +149,11 @@ func (c *core) rows(ctx context.Context, e *catalog.Entry, keys []run.Key) (map[
 	return found, nil
 }
 
-// swap replaces a run or dry run; read is the zero Run if it is new.
-func swap(b *store.Batch, dry bool, read, next run.Run) {
-	if dry {
-		b.SwapDryRun(read, next)
-		return
-	}
-	b.Swap(read, next)
-}
-
 // ending returns the snapshot on which the end of a run's latest attempt was decided; the zero
 // Snapshot if it is no longer stored. A dry run ends where the job of a real run would start.
 func (c *core) ending(ctx context.Context, e *catalog.Entry, old run.Run) (store.Snapshot, error) {
 	id := old.EndSnapshot()
-	if e.DryRun {
+	if old.DryRun {
 		id = old.Progress.Snapshot
 	}
 	return c.snapshot(ctx, id)

@@ -100,6 +100,15 @@ func TestDryRunHasTheSameWindow(t *testing.T) {
 	}, w.types("dry"))
 }
 
+func TestDryRunEndsWithItsWindowBetweenTwoEvaluations(t *testing.T) {
+	w := newWorld(t, strings.Replace(dry, "interval: 5m", "interval: 25m", 1))
+	w.Write("dry", "arrival", "status=ready", "n=1")
+	w.Pass(59 * time.Minute)
+	same(t, "inside", "PENDING 1", w.dryStands(dryRun))
+	w.Pass(time.Minute)
+	same(t, "after", "VALIDATION_EXHAUSTED 1", w.dryStands(dryRun))
+}
+
 func TestDryRunHonoursExclusions(t *testing.T) {
 	w := newWorld(t, dry)
 	w.Write("dry", "arrival#2026-03-07", "status=ready")

@@ -154,7 +154,7 @@ func (t *fires) rest(ctx context.Context) error {
 func (t *fires) open(b *store.Batch, d dueFire) error {
 	o := order{
 		asks: byFire, cause: run.CauseCron, causedBy: "fire/" + period.Stamp(d.FireAt), message: "the fire of " + period.Stamp(d.FireAt),
-		entry: t.entry, row: t.row, run: run.Run{Key: d.key}, barred: d.Excluded,
+		entry: t.entry, row: t.row, run: run.Run{Key: d.key, DryRun: t.entry.DryRun}, barred: d.Excluded,
 	}
 	if t.entry.Schedule.Listed() {
 		o.cause, o.message = run.CauseInclude, d.Period.String()+" is an include date"

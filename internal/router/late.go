@@ -26,10 +26,7 @@ const (
 
 // lateHandler reacts to inputs that changed after the job of a completed run had started: it
 // reports them, and opens another attempt if the file says so.
-type lateHandler struct {
-	opener
-	dry dryHandler
-}
+type lateHandler struct{ opener }
 
 // afterCompletion handles a write for a period whose run has completed.
 func (h *lateHandler) afterCompletion(ctx context.Context, sw sensorWrite, key run.Key, now time.Time) error {
@@ -133,7 +130,7 @@ func (h *lateHandler) judge(ctx context.Context, e *catalog.Entry, key run.Key, 
 		}
 		found := lateData{entry: e, run: old, input: in, all: all, downstream: h.downstream(e.ID), now: now}
 		if e.DryRun {
-			return h.dry.reportDryLate(ctx, found)
+			return h.reportDry(ctx, found)
 		}
 		return h.react(ctx, found)
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -76,9 +77,7 @@ func TestWorkerThatLostItsLeaseCommitsNothingHoweverOftenItDecides(t *testing.T)
 				w.Write("dry", "arrival", "status=ready")
 				return w
 			},
-			func(r *router.Router, _ *slamonitor.Monitor, c store.Claim, now time.Time) error {
-				return r.AdvanceDry(ctx, c, now)
-			},
+			nil, // the orchestrator does
 		},
 		"resume/plain": {
 			func(t *testing.T) *world {
@@ -119,7 +118,13 @@ func TestWorkerThatLostItsLeaseCommitsNothingHoweverOftenItDecides(t *testing.T)
 				claim()
 			}
 			r := router.New(router.Deps{Store: s, Catalog: w.Catalog, Deadlines: w.Monitor, Jobs: w.Steps})
-			err := c.handle(r, slamonitor.New(s, w.Catalog), claim(), w.Now())
+			var err error
+			if c.handle == nil {
+				steps := orchestrator.New(orchestrator.Deps{Store: s, Catalog: w.Catalog, Replica: "one"})
+				_, err = steps.Step(ctx, claim(), w.Now)
+			} else {
+				err = c.handle(r, slamonitor.New(s, w.Catalog), claim(), w.Now())
+			}
 			if !errors.Is(err, store.ErrConflict) || len(s.committed) > 0 {
 				t.Errorf("it committed %q, %v", s.committed, err)
 			}

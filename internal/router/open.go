@@ -36,6 +36,7 @@ func (op *opener) open(b *store.Batch, o order, now time.Time) (run.Run, rerun.V
 	switch old.Status {
 	case "":
 		next, err = run.New(old.Key, opening)
+		next.DryRun = old.DryRun
 	case run.Pending:
 		// The waiting attempt ends in the same commit, so that the run is never without one: its
 		// deadlines stay armed, and if the commit fails the attempt keeps waiting.
@@ -51,9 +52,9 @@ func (op *opener) open(b *store.Batch, o order, now time.Time) (run.Run, rerun.V
 	if o.asks != byFire { // the batch of a fire swaps the row
 		b.ExpectPipeline(o.entry.ID, o.row)
 	}
-	swap(b, o.entry.DryRun, old, next)
-	b.Schedule(advance(o.entry.DryRun, next.Key, next.Progress.NextEvaluation))
-	if o.entry.DryRun {
+	b.Swap(old, next)
+	b.Schedule(store.AdvanceTask(next, next.Progress.NextEvaluation))
+	if next.DryRun {
 		return next, v, nil
 	}
 	about, message := event.Of(next, now), cmp.Or(o.message, v.Reason)
@@ -169,7 +170,7 @@ func (op *opener) openRun(ctx context.Context, o order, now time.Time) error {
 		if err != nil || !v.Open {
 			return err
 		}
-		return op.carryOut(ctx, store.Batch{ID: nameOf("open", o.entry.DryRun, o.run)}, o, now)
+		return op.carryOut(ctx, store.Batch{ID: name("open", o.run)}, o, now)
 	})
 }
 

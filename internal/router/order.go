@@ -103,7 +103,7 @@ func (o order) against() rerun.Verdict {
 	}
 	switch {
 	case exists && (o.asks.first() || o.asks == byTrigger && (o.run.Status.Open() || o.run.Status == run.Completed)):
-		return reject(rerun.AlreadyOpen, "%s", notTriggered(o.run, o.entry.DryRun))
+		return reject(rerun.AlreadyOpen, "%s", notTriggered(o.run))
 	case o.barred != "" && !o.asks.person():
 		return reject(rerun.Excluded, "%s", o.barred)
 	case o.barred != "" && o.asks == byTrigger && !o.forced:

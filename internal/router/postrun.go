@@ -20,10 +20,7 @@ import (
 )
 
 // postRunHandler checks the post-run sensors of a run after its end.
-type postRunHandler struct {
-	opener
-	dry dryHandler
-}
+type postRunHandler struct{ opener }
 
 // postRunWritten handles a reading of a post-run sensor, for the runs of its period. An undated
 // reading is about one run.
@@ -74,7 +71,7 @@ func (h *postRunHandler) postRun(ctx context.Context, sw sensorWrite, key run.Ke
 				return err
 			}
 			if old.Status == run.Triggering || old.Status == run.Running {
-				return h.wake(ctx, e.DryRun, old, now) // a completion being decided then includes the reading in its baseline
+				return h.wake(ctx, old, now) // a completion being decided then includes the reading in its baseline
 			}
 			return nil
 		}
@@ -140,7 +137,7 @@ func (h *postRunHandler) compare(ctx context.Context, c comparison, seen store.S
 		drifts = movements(e, c.sensorWrite, was, seen.Fields)
 	}
 	if e.DryRun {
-		return h.dry.reportDryDrift(ctx, c.sensorWrite, c.run, c.stored, c.next, seen, drifts, c.now)
+		return h.reportDry(ctx, c, seen, drifts)
 	}
 	drifted := slices.IndexFunc(drifts, func(m moved) bool { return m.Drifted })
 	if drifted >= 0 && !c.row.Paused() { // the end of a pause handles the reading again

@@ -92,7 +92,7 @@ func resultID(o run.Outcome) string {
 // reportedTask schedules the completion now. If the job belongs to one replica, that replica
 // completes it.
 func reportedTask(old run.Run, now time.Time) store.Task {
-	t := advance(false, old.Key, now)
+	t := store.AdvanceTask(old, now)
 	t.Replica = old.Progress.Replica
 	return t
 }

@@ -85,7 +85,7 @@ func (h *requestHandler) trigger(ctx context.Context, q TriggerRequest, o order,
 	if err != nil {
 		return run.Run{}, err
 	}
-	b := store.Batch{ID: nameOf("trigger", o.entry.DryRun, o.run) + "/" + q.ID}
+	b := store.Batch{ID: name("trigger", o.run) + "/" + q.ID}
 	next, _, err := h.open(&b, o, now)
 	if err != nil {
 		return run.Run{}, err
@@ -129,13 +129,13 @@ func (o order) refusal(v rerun.Verdict) error {
 
 // notTriggered says why a run that is open or COMPLETED is not triggered, and which command to use
 // instead.
-func notTriggered(r run.Run, dry bool) string {
+func notTriggered(r run.Run) string {
 	is := fmt.Sprintf("run %s is %s in attempt %d", r.Key, r.Status, r.Attempt)
 	explain := fmt.Sprintf("`interlock explain %s --date %s`", r.Pipeline, r.Period)
 	switch {
-	case dry && r.Status == run.Completed:
+	case r.DryRun && r.Status == run.Completed:
 		return fmt.Sprintf("dry run %s has ended; %s shows its result", r.Key, explain)
-	case dry:
+	case r.DryRun:
 		return fmt.Sprintf("dry run %s is open; %s shows what it waits for", r.Key, explain)
 	case r.Status == run.Completed:
 		return fmt.Sprintf("%s; `interlock rerun %s --date %s --reason WHY` runs it again, with --force if no input has changed", is, r.Pipeline, r.Period)

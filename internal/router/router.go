@@ -72,7 +72,6 @@ type Router struct {
 	windowHandler
 	runHandler
 	postRunHandler
-	dryHandler
 	fireHandler
 	pipelineHandler
 	pauseHandler
@@ -85,16 +84,15 @@ type Router struct {
 func New(d Deps) *Router {
 	c := core{store: d.Store, catalog: d.Catalog}
 	op := opener{core: c, limits: d.Limits}
-	dry := dryHandler{c}
-	late := lateHandler{opener: op, dry: dry}
+	late := lateHandler{op}
 	window := windowHandler{op}
-	postRun := postRunHandler{opener: op, dry: dry}
+	postRun := postRunHandler{op}
 	reading := readingHandler{opener: op, deadlines: d.Deadlines, late: late, window: window, postRun: postRun}
 	moved := runHandler{opener: op, deadlines: d.Deadlines, late: late, postRun: postRun}
 	pause := pauseHandler{c}
 	changed := pipelineHandler{core: c, deadlines: d.Deadlines, reading: reading, run: moved, pause: pause}
 	return &Router{
-		readingHandler: reading, windowHandler: window, runHandler: moved, postRunHandler: postRun, dryHandler: dry,
+		readingHandler: reading, windowHandler: window, runHandler: moved, postRunHandler: postRun,
 		fireHandler:     fireHandler{op},
 		pipelineHandler: changed,
 		pauseHandler:    pause,

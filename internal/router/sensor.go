@@ -371,7 +371,7 @@ func (h *readingHandler) wakeFor(ctx context.Context, sw sensorWrite, old run.Ru
 		if !sw.wakes(old) {
 			return nil
 		}
-		err := h.wake(ctx, sw.entry.DryRun, old, now)
+		err := h.wake(ctx, old, now)
 		if errors.Is(err, store.ErrConflict) {
 			var unread error
 			if old, unread = h.row(ctx, sw.entry, key); unread != nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/lifecycle"
-	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -16,15 +15,15 @@ import (
 // sensors before this write. Its commit, or that of a completion, then conflicts, and is decided
 // again on the new data. If the attempt has changed since old was read, wake returns
 // store.ErrConflict: the attempt may have ended.
-func (c *core) wake(ctx context.Context, dry bool, old run.Run, now time.Time) error {
+func (c *core) wake(ctx context.Context, old run.Run, now time.Time) error {
 	next, err := old.Wake(now)
 	if err != nil {
 		return err
 	}
-	b := store.Batch{ID: nameOf("wake", dry, old)}
-	swap(&b, dry, old, next)
+	b := store.Batch{ID: name("wake", old)}
+	b.Swap(old, next)
 	if old.Status == run.Pending || old.Offered() {
-		b.Schedule(advance(dry, old.Key, next.Progress.NextEvaluation))
+		b.Schedule(store.AdvanceTask(next, next.Progress.NextEvaluation))
 	}
 	return c.commit(ctx, b, now)
 }
@@ -37,7 +36,7 @@ func (c *core) wakePending(ctx context.Context, key run.Key, now time.Time) erro
 		if err != nil || old.Status != run.Pending {
 			return err
 		}
-		return c.wake(ctx, false, old, now)
+		return c.wake(ctx, old, now)
 	})
 }
 
@@ -69,28 +68,11 @@ func (c *core) traceOf(ctx context.Context, key run.Key) (string, error) {
 	return task.Trace, err
 }
 
-// dryID returns the id of the task that advances a dry run.
-func dryID(key run.Key) string { return "dry/" + key.String() }
-
-// advance returns the task for the next step of a run or dry run.
-func advance(dry bool, key run.Key, due time.Time) store.Task {
-	t := store.Task{ID: lifecycle.TaskID(key), Kind: store.Advance, Pipeline: key.Pipeline, Key: key, Due: period.Instant(due)}
-	if dry {
-		t.ID, t.Kind = dryID(key), store.AdvanceDry
-	}
-	return t
-}
-
 // name returns the batch id of a decision about a run; it includes the version that the decision is
-// based on.
+// based on. A dry run may have the same key and version as a run.
 func name(what string, r run.Run) string {
-	return fmt.Sprintf("%s/%s/v%d", what, r.Key, r.Version)
-}
-
-// nameOf is name for a run or a dry run, which may have the same key and version.
-func nameOf(what string, dry bool, read run.Run) string {
-	if dry {
+	if r.DryRun {
 		what += "-dry"
 	}
-	return name(what, read)
+	return fmt.Sprintf("%s/%s/v%d", what, r.Key, r.Version)
 }

@@ -55,7 +55,7 @@ func (h *windowHandler) afterWindow(ctx context.Context, sw sensorWrite, key run
 				if _, err := h.permit(ctx, &o, now); err != nil {
 					return err
 				}
-				return h.carryOut(ctx, store.Batch{ID: nameOf("reopen", e.DryRun, old)}, o, now)
+				return h.carryOut(ctx, store.Batch{ID: name("reopen", old)}, o, now)
 			}
 		}
 		return h.reportWindowClosed(ctx, sw, old, end, now)

@@ -167,7 +167,7 @@ func (h *workerHandler) claim(ctx context.Context, q ClaimRequest, old run.Run, 
 	b.ExpectPipeline(old.Pipeline, row)
 	b.Swap(old, next)
 	b.Snapshots = append(b.Snapshots, snapshot)
-	b.Schedule(advance(false, old.Key, lifecycle.Next(next, now).Due))
+	b.Schedule(store.AdvanceTask(next, lifecycle.Next(next, now).Due))
 	recordClaim(&b, next, q, now)
 	if err := h.putClaim(ctx, &b, q, next); err != nil {
 		return run.Run{}, err
@@ -251,7 +251,7 @@ func (h *workerHandler) reconsider(ctx context.Context, old run.Run, now time.Ti
 	if !old.Offered() || old.Progress.NextEvaluation.Before(now) {
 		return nil
 	}
-	if err := h.wake(ctx, false, old, now); !errors.Is(err, store.ErrConflict) {
+	if err := h.wake(ctx, old, now); !errors.Is(err, store.ErrConflict) {
 		return err
 	}
 	return nil // a conflict means that the attempt has changed and was evaluated again

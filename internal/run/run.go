@@ -19,6 +19,7 @@
 package run
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
@@ -43,6 +44,10 @@ type Run struct {
 	Counters Counters `json:"counters"`
 	Progress Progress `json:"progress"`
 
+	// DryRun marks a run that never starts its job. It is stored apart from other runs, so that no list
+	// of runs has it.
+	DryRun bool `json:"dryRun,omitempty"`
+
 	// StartDeadlinePassed marks a run that the deadline of its start condition closed: no write
 	// reopens it.
 	StartDeadlinePassed bool `json:"startDeadlinePassed,omitempty"`
@@ -50,6 +55,12 @@ type Run struct {
 
 // ID returns the id of the latest attempt.
 func (r Run) ID() AttemptID { return r.Key.Attempt(r.Attempt) }
+
+// Life identifies one life of a dry run's attempt: once its row is deleted, the same period may have
+// another.
+func (r Run) Life() string {
+	return fmt.Sprintf("%s@%s", r.ID(), r.OpenedAt.UTC().Format(time.RFC3339Nano))
+}
 
 // Settled reports whether the job of attempt n needs no more calls: its result is stored, or it has
 // none, and according to its target it no longer runs.

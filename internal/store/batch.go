@@ -95,14 +95,13 @@ const Unmarked int64 = -1
 // Create adds a run that must not exist yet.
 func (b *Batch) Create(r run.Run) { b.Runs = append(b.Runs, Swap[run.Run]{Next: r}) }
 
-// Swap replaces a run that was read.
+// Swap replaces a run or dry run that was read, or creates it if read has no version.
 func (b *Batch) Swap(read, next run.Run) {
-	b.Runs = append(b.Runs, Swap[run.Run]{Read: read.Version, Next: next})
-}
-
-// SwapDryRun replaces a dry run that was read, or creates it if read is the zero Run.
-func (b *Batch) SwapDryRun(read, next run.Run) {
-	b.DryRuns = append(b.DryRuns, Swap[run.Run]{Read: read.Version, Next: next})
+	runs := &b.Runs
+	if next.DryRun {
+		runs = &b.DryRuns
+	}
+	*runs = append(*runs, Swap[run.Run]{Read: read.Version, Next: next})
 }
 
 // SwapPipeline replaces a pipeline's row and increments its version.

@@ -35,7 +35,7 @@ func TestInvalidBatchIsRejected(t *testing.T) {
 		"one run twice":              func(b *store.Batch) { b.Create(at(t, "2026-03-03", 1)); b.Create(at(t, "2026-03-03", 1)) },
 		"a created run at version 0": func(b *store.Batch) { b.Create(at(t, "2026-03-03", 0)) },
 		"a swap that stays":          func(b *store.Batch) { b.Swap(at(t, "2026-03-03", 3), at(t, "2026-03-03", 3)) },
-		"a swap that goes back":      func(b *store.Batch) { b.SwapDryRun(at(t, "2026-03-03", 3), at(t, "2026-03-03", 2)) },
+		"a swap that goes back":      func(b *store.Batch) { b.Swap(at(t, "2026-03-03", 3), at(t, "2026-03-03", 2)) },
 		"a version below 0":          func(b *store.Batch) { b.Runs = []store.Swap[run.Run]{{Read: -1, Next: at(t, "2026-03-03", 1)}} },
 		"a pipeline without an id":   func(b *store.Batch) { b.SwapPipeline(store.Pipeline{}, store.Pipeline{}) },
 		"a pipeline expected and swapped": func(b *store.Batch) {
@@ -78,7 +78,9 @@ func TestSimilarNamesAreDistinct(t *testing.T) {
 	b.SwapDeadline(store.Deadline{}, store.Deadline{Key: key(t, "2026-03-03"), Kind: store.Absolute})
 	b.SwapDeadline(store.Deadline{}, store.Deadline{Key: key(t, "2026-03-03"), Kind: store.Relative})
 	b.Create(at(t, "2026-03-03", 1))
-	b.SwapDryRun(run.Run{}, at(t, "2026-03-03", 1))
+	dry := at(t, "2026-03-03", 1)
+	dry.DryRun = true
+	b.Swap(run.Run{}, dry)
 	if err := b.Check(); err != nil {
 		t.Error(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 )
@@ -59,6 +60,16 @@ const (
 	Deliver       TaskKind = "deliver"        // deliver events to a sink; due only if no process has done so for long
 	Turn          TaskKind = "turn"           // lets one of several processes do something; never due
 )
+
+// AdvanceTask returns the task for the next step of a run or dry run. If its job belongs to one
+// replica, the caller says so.
+func AdvanceTask(r run.Run, due time.Time) Task {
+	t := Task{ID: lifecycle.TaskID(r.Key), Kind: Advance, Pipeline: r.Pipeline, Key: r.Key, Due: due.Round(0).UTC()}
+	if r.DryRun {
+		t.ID, t.Kind = "dry/"+r.Key.String(), AdvanceDry
+	}
+	return t
+}
 
 // LeftTask returns the task that repeatedly checks whether the job that r left running has ended.
 // If the job belongs to one replica, so does the task.

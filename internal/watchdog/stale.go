@@ -42,6 +42,8 @@ func (w *Watchdog) staleRuns(ctx context.Context, p pass) (int, error) {
 // storeTask stores the run's task, due now.
 func (w *Watchdog) storeTask(ctx context.Context, r run.Run, now time.Time) error {
 	b := store.Batch{ID: fmt.Sprintf("watchdog/%s/v%d/%d", lifecycle.TaskID(r.Key), r.Version, now.UnixNano())}
-	b.Schedule(store.Task{ID: lifecycle.TaskID(r.Key), Kind: store.Advance, Pipeline: r.Pipeline, Key: r.Key, Due: now, Replica: r.Progress.Replica})
+	t := store.AdvanceTask(r, now)
+	t.Replica = r.Progress.Replica
+	b.Schedule(t)
 	return w.Store.Commit(ctx, b, now)
 }

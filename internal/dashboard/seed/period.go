@@ -109,8 +109,9 @@ func writeDead(ctx context.Context, s store.Store, count int, now time.Time) err
 // dry writes a dry run whose gate was open: its marker, which a store keeps for some days, and its
 // events.
 func dry(b *store.Batch, r run.Run) {
+	r.DryRun = true
 	about := event.Of(r, r.EndedAt)
-	b.SwapDryRun(run.Run{}, r)
+	b.Swap(run.Run{}, r)
 	b.Emit(
 		event.New(event.DryRunWouldTrigger, about, "the gate is open: command job would start now", event.Gate{}),
 		event.New(event.DryRunCompleted, about, "the dry run is over", nil),

@@ -42,7 +42,7 @@ func everythingHappens(f *fixture) {
 	dead := store.DeadLetter{Sink: "hook", Event: newEvent(orders, "dead", noon), Reason: "no", Tries: 3, At: noon}
 	f.commit(full)
 	f.commit(func(b *store.Batch) {
-		b.SwapDryRun(run.Run{}, opened(keyOf("silver", "2026-03-03")))
+		b.Swap(run.Run{}, dried(opened(keyOf("silver", "2026-03-03"))))
 		b.SwapPipeline(store.Pipeline{}, store.Pipeline{ID: "silver", Config: "v1"})
 		b.SwapDeadline(store.Deadline{}, armed(orders, store.Absolute, after(time.Hour)))
 		b.SwapPostRun(store.PostRun{}, store.PostRun{Key: orders, Attempt: 1})
@@ -54,7 +54,7 @@ func everythingHappens(f *fixture) {
 	}
 	f.same("all", got, everything{
 		Runs:      []run.Run{opened(orders)},
-		DryRuns:   []run.Run{opened(keyOf("silver", "2026-03-03"))},
+		DryRuns:   []run.Run{dried(opened(keyOf("silver", "2026-03-03")))},
 		Pipelines: []store.Pipeline{{ID: "silver", Version: 1, Config: "v1"}},
 		Configs:   []store.Config{{Pipeline: "orders", Version: "v1", At: noon}},
 		Deadlines: []store.Deadline{armed(orders, store.Absolute, after(time.Hour))},
@@ -84,7 +84,7 @@ var conflicting = []struct {
 		b.Swap(read, turned(read, run.Running))
 	}},
 	{"a run that is not there", func(b *store.Batch) { b.Swap(opened(knownRuns[1]), touched(opened(knownRuns[1]))) }},
-	{"a dry run that is there", func(b *store.Batch) { b.SwapDryRun(run.Run{}, opened(knownRuns[2])) }},
+	{"a dry run that is there", func(b *store.Batch) { b.Swap(run.Run{}, dried(opened(knownRuns[2]))) }},
 	{"a pipeline at another version", func(b *store.Batch) {
 		b.SwapPipeline(store.Pipeline{Version: 7}, store.Pipeline{ID: "silver"})
 	}},
@@ -108,7 +108,7 @@ func (f *fixture) standing() {
 	there := knownRuns[2]
 	f.commit(func(b *store.Batch) {
 		b.Create(opened(there))
-		b.SwapDryRun(run.Run{}, opened(there))
+		b.Swap(run.Run{}, dried(opened(there)))
 		b.SwapPipeline(store.Pipeline{}, store.Pipeline{ID: "silver"})
 		b.SwapDeadline(store.Deadline{}, armed(there, store.Relative, noon))
 		b.SwapPostRun(store.PostRun{}, store.PostRun{Key: there})

@@ -111,7 +111,7 @@ func noChange(f *fixture) {
 	f.done("router", f.receive("router", 10)...)
 	f.commit(func(b *store.Batch) {
 		b.Swap(opened(orders), touched(opened(orders)))
-		b.SwapDryRun(run.Run{}, opened(orders))
+		b.Swap(run.Run{}, dried(opened(orders)))
 		b.SwapDeadline(store.Deadline{}, armed(orders, store.Absolute, noon))
 		b.SwapPostRun(store.PostRun{}, store.PostRun{Key: orders})
 		b.Schedule(taskFor("a", noon))

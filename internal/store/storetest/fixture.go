@@ -231,6 +231,12 @@ func opened(key run.Key) run.Run {
 	return r
 }
 
+// dried returns r as a dry run.
+func dried(r run.Run) run.Run {
+	r.DryRun = true
+	return r
+}
+
 // turned returns r in another status, with the next version.
 func turned(r run.Run, s run.Status) run.Run {
 	r.Version++

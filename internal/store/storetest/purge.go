@@ -22,7 +22,7 @@ func (f *fixture) filled(id pipeline.ID) {
 	met.State = sla.Met
 	f.commit(func(b *store.Batch) {
 		b.Create(r)
-		b.SwapDryRun(run.Run{}, turned(opened(key), run.Completed))
+		b.Swap(run.Run{}, dried(turned(opened(key), run.Completed)))
 		b.SwapDeadline(store.Deadline{}, met)
 		b.SwapPostRun(store.PostRun{}, store.PostRun{Key: key, Baseline: map[string]sensor.Fields{"rows": {"n": int64(1)}}})
 		b.Append(store.JobEntry{Key: key, Attempt: 1, Event: store.JobSuccess, At: noon})

@@ -71,7 +71,7 @@ func everyFieldSurvives(f *fixture) {
 
 	f.commit(func(b *store.Batch) {
 		b.Create(r)
-		b.SwapDryRun(run.Run{}, dry)
+		b.Swap(run.Run{}, dry)
 		b.SwapPipeline(store.Pipeline{}, p)
 		b.SwapDeadline(store.Deadline{}, d)
 		b.SwapPostRun(store.PostRun{}, post)

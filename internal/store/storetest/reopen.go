@@ -19,7 +19,7 @@ func everythingSurvives(f *fixture) {
 	f.schedule(taskFor("c", noon), taskFor("d", after(time.Hour)))
 	f.commit(full)
 	f.commit(func(b *store.Batch) {
-		b.SwapDryRun(run.Run{}, opened(keyOf("silver", "2026-03-03")))
+		b.Swap(run.Run{}, dried(opened(keyOf("silver", "2026-03-03"))))
 		b.SwapPipeline(store.Pipeline{}, store.Pipeline{ID: "silver", Slots: []run.AttemptID{"x"}})
 		b.SwapDeadline(store.Deadline{}, armed(orders, store.Absolute, after(time.Hour)))
 		b.SwapPostRun(store.PostRun{}, store.PostRun{Key: orders})

@@ -191,7 +191,7 @@ func runsByStatus(f *fixture) {
 
 func openRuns(f *fixture) {
 	f.createSorted()
-	f.commit(func(b *store.Batch) { b.SwapDryRun(run.Run{}, opened(keyOf("orders", "2026-03-09"))) })
+	f.commit(func(b *store.Batch) { b.Swap(run.Run{}, dried(opened(keyOf("orders", "2026-03-09")))) })
 	var all, some []run.Run
 	for i := len(sorted) - 1; i >= 0; i-- {
 		switch r := sorted[i]; {
@@ -232,10 +232,10 @@ func runsAt(f *fixture) {
 }
 
 func dryRunsApart(f *fixture) {
-	dry := turned(opened(orders), run.Triggering)
-	f.commit(func(b *store.Batch) { b.SwapDryRun(run.Run{}, opened(orders)) })
+	dry := dried(turned(opened(orders), run.Triggering))
+	f.commit(func(b *store.Batch) { b.Swap(run.Run{}, dried(opened(orders))) })
 	f.create(opened(orders))
-	f.commit(func(b *store.Batch) { b.SwapDryRun(opened(orders), dry) })
+	f.commit(func(b *store.Batch) { b.Swap(opened(orders), dry) })
 	got, err := f.s.DryRun(f.ctx, orders)
 	f.check(err)
 	f.same("dry run", got, dry)

@@ -147,7 +147,7 @@ func oldWritesGo(f *fixture) {
 func openPeriodsStay(f *fixture) {
 	hourly := keyOf("silver", "2026-03-01T10")
 	f.create(opened(hourly))
-	f.commit(func(b *store.Batch) { b.SwapDryRun(run.Run{}, opened(keyOf("gold", "2026-03-04"))) })
+	f.commit(func(b *store.Batch) { b.Swap(run.Run{}, dried(opened(keyOf("gold", "2026-03-04")))) })
 	f.put(noon,
 		write("2026-03-01T10", 1), write("2026-03-01T10", 2), write("2026-03-01T11", 3), write("2026-03-01", 4),
 		write("2026-03-01T10:15", 5), write("2026-03-02", 6), write("2026-03-04T07", 7), write("2026-03-05", 8))
@@ -350,10 +350,10 @@ func snapshotsStay(f *fixture) {
 }
 
 func dryRunsGo(f *fixture) {
-	open, ended := opened(orders), turned(opened(keyOf("orders", "2026-03-04")), run.Completed)
+	open, ended := dried(opened(orders)), dried(turned(opened(keyOf("orders", "2026-03-04")), run.Completed))
 	f.commit(func(b *store.Batch) {
-		b.SwapDryRun(run.Run{}, open)
-		b.SwapDryRun(run.Run{}, ended)
+		b.Swap(run.Run{}, open)
+		b.Swap(run.Run{}, ended)
 	})
 	f.trimAll(store.Retention{}, after(store.DryRunLife))
 	f.same("after a week", len(f.everything().DryRuns), 2)

@@ -1,4 +1,4 @@
-package router
+package orchestrator
 
 import (
 	"context"
@@ -16,12 +16,12 @@ var relationText = map[string]string{"met": "before", "breach": "after", "past":
 
 // earliestDeadline returns the earlier of the deadlines that a run of that period would have; zero
 // if it has none.
-func (h *dryHandler) earliestDeadline(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
+func (w *work) earliestDeadline(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
 	deadline := e.SLA.For(p, e.Schedule.FireFor(p), e.Schedule).Breach
 	if e.SLA.Max == 0 {
 		return deadline, nil
 	}
-	firstWrite, err := h.arrival(ctx, e, p)
+	firstWrite, err := w.arrival(ctx, e, p)
 	if err != nil || firstWrite.IsZero() {
 		return deadline, err
 	}
@@ -34,15 +34,15 @@ func (h *dryHandler) earliestDeadline(ctx context.Context, e *catalog.Entry, p p
 // arrival returns when the start condition's sensor was first written for a period, whatever its
 // data: the relative deadline counts from there. It is zero if there is no write since the
 // pipeline's horizon.
-func (h *dryHandler) arrival(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
-	q := store.HistoryQuery{Limit: historyPage}
+func (w *work) arrival(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
+	q := store.HistoryQuery{Limit: store.MaxPage}
 	q.Pipeline, q.Key = e.StartSensor()
-	undated, err := h.firstFor(ctx, e, p, q, p.Start(e.Schedule.Zone()))
+	undated, err := w.firstFor(ctx, e, p, q, p.Start(e.Schedule.Zone()))
 	if err != nil {
 		return undated, err
 	}
 	q.Period = p
-	dated, err := h.firstFor(ctx, e, p, q, e.Horizon)
+	dated, err := w.firstFor(ctx, e, p, q, e.Horizon)
 	if err != nil || dated.IsZero() || !undated.IsZero() && undated.Before(dated) {
 		return undated, err
 	}
@@ -50,19 +50,19 @@ func (h *dryHandler) arrival(ctx context.Context, e *catalog.Entry, p period.Per
 }
 
 // firstFor returns the time of the first write for p, not before since and the pipeline's horizon.
-func (h *dryHandler) firstFor(ctx context.Context, e *catalog.Entry, p period.Period, q store.HistoryQuery, since time.Time) (time.Time, error) {
+func (w *work) firstFor(ctx context.Context, e *catalog.Entry, p period.Period, q store.HistoryQuery, since time.Time) (time.Time, error) {
 	var first time.Time
 	for {
-		page, err := h.store.History(ctx, q)
+		page, err := w.o.Store.History(ctx, q)
 		if err != nil {
 			return first, fmt.Errorf("read history of sensor %s of %s: %w", q.Key, q.Pipeline, err)
 		}
-		for _, w := range page.Items {
-			if w.UpdatedAt.Before(since) || w.UpdatedAt.Before(e.Horizon) {
+		for _, one := range page.Items {
+			if one.UpdatedAt.Before(since) || one.UpdatedAt.Before(e.Horizon) {
 				return first, nil
 			}
-			if !w.Deleted && e.PeriodOf(w) == p {
-				first = w.UpdatedAt
+			if !one.Deleted && e.PeriodOf(one) == p {
+				first = one.UpdatedAt
 			}
 		}
 		if page.Next == "" {
