@@ -25,17 +25,20 @@ type ErrorBench struct {
 	Errors     awsapi.Errors // the type's verdicts
 	Adopted    []string      // the errors that mean that the job exists already
 
-	Server  *Server
-	Begins  string // the server's key of the operation that starts jobs
-	Type    job.Type
-	Attempt job.Attempt
+	Begins string // the server's key of the operation that starts jobs
+	Config string // of the job
+
+	server  *Server
+	kind    job.Type
+	attempt job.Attempt
 }
 
 // CheckErrors checks that the type has a verdict on every error that the SDK models for its
 // operations: an error that a new SDK version adds fails the test until it gets a verdict. It also
 // checks that a start ends as the verdict says, whatever the HTTP status, and that a start request
 // is sent once.
-func CheckErrors(t *testing.T, b ErrorBench) {
+func (s *Target) CheckErrors(t *testing.T, b ErrorBench) {
+	b.server, b.kind, b.attempt = s.Server, s.New(t), s.Expand(t, b.Config)
 	for _, operation := range b.Operations {
 		for _, code := range modelled(t, b.Service, operation) {
 			if _, ok := b.Errors[code]; !ok {
@@ -56,12 +59,12 @@ func CheckErrors(t *testing.T, b ErrorBench) {
 
 func (b ErrorBench) check(t *testing.T, code string, status int, want awsapi.Verdict) {
 	sent := 0
-	b.Server.failWith(b.Begins, func(w http.ResponseWriter, _ *http.Request) {
+	b.server.failWith(b.Begins, func(w http.ResponseWriter, _ *http.Request) {
 		sent++
 		Fail(w, status, code, "because")
 	})
-	defer b.Server.failWith(b.Begins, nil)
-	_, err := b.Type.Start(t.Context(), b.Attempt)
+	defer b.server.failWith(b.Begins, nil)
+	_, err := b.kind.Start(t.Context(), b.attempt)
 	refusal, refused := errors.AsType[*job.Refusal](err)
 	got := awsapi.Open
 	switch {

@@ -6,13 +6,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/emr/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
 	"github.com/interlock-go/interlock/internal/job/awstest"
 	"github.com/interlock-go/interlock/internal/job/emr"
 	"github.com/interlock-go/interlock/internal/job/jobtest"
@@ -20,11 +20,11 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-func newType(t *testing.T, url string, allow ...string) job.Type {
-	return emr.New(awstest.Cloud(t, url, allow...))
+var kind = awstest.Kind{
+	Type:    func(c *awsapi.Cloud) job.Type { return emr.New(c) },
+	Config:  func() pipeline.JobConfig { return new(emr.Config) },
+	Service: "elasticmapreduce",
 }
-
-func newConfig() pipeline.JobConfig { return new(emr.Config) }
 
 // step is a step as EMR returns it.
 type step struct {
@@ -42,16 +42,13 @@ type stepStatus struct {
 
 // target is a fake EMR whose steps behave as their names say.
 type target struct {
-	*awstest.Server
-	t     *testing.T
-	mu    sync.Mutex
+	awstest.Target
 	steps []*step
-	lossy bool
 }
 
 func newTarget(t *testing.T) *target {
-	s := &target{t: t}
-	s.Server = awstest.NewServer(t, awstest.Operations{
+	s := &target{}
+	s.Serve(t, kind, awstest.Operations{
 		"ElasticMapReduce.AddJobFlowSteps": s.add,
 		"ElasticMapReduce.ListSteps":       s.list,
 		"ElasticMapReduce.CancelSteps":     s.cancel,
@@ -64,9 +61,9 @@ func (s *target) add(w http.ResponseWriter, r *http.Request) {
 	in := awstest.Read[struct {
 		JobFlowID string `json:"JobFlowId"`
 		Steps     []json.RawMessage
-	}](s.t, r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	}](s.T, r)
+	s.Lock()
+	defer s.Unlock()
 	switch in.JobFlowID {
 	case "j-ENDED":
 		awstest.Fail(w, 400, "ValidationException", "A job flow that is shutting down, terminated, or finished may not be modified.")
@@ -93,9 +90,7 @@ func (s *target) add(w http.ResponseWriter, r *http.Request) {
 		s.steps = append(s.steps, created)
 		ids = append(ids, created.ID)
 	}
-	if s.lossy {
-		panic(http.ErrAbortHandler)
-	}
+	s.MayLose()
 	awstest.Reply(w, map[string]any{"StepIds": ids})
 }
 
@@ -104,9 +99,9 @@ func (s *target) list(w http.ResponseWriter, r *http.Request) {
 		ClusterID string   `json:"ClusterId"`
 		StepIDs   []string `json:"StepIds"`
 		Marker    string
-	}](s.t, r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	}](s.T, r)
+	s.Lock()
+	defer s.Unlock()
 	if in.ClusterID == "j-MISSING" {
 		awstest.Fail(w, 400, "InvalidRequestException", "Cluster id 'j-MISSING' is not valid.")
 		return
@@ -135,9 +130,9 @@ func (s *target) cancel(w http.ResponseWriter, r *http.Request) {
 		ClusterID              string   `json:"ClusterId"`
 		StepIDs                []string `json:"StepIds"`
 		StepCancellationOption string
-	}](s.t, r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	}](s.T, r)
+	s.Lock()
+	defer s.Unlock()
 	infos := []map[string]string{}
 	for _, known := range s.steps {
 		switch {
@@ -155,7 +150,7 @@ func (s *target) cancel(w http.ResponseWriter, r *http.Request) {
 func (s *target) describe(w http.ResponseWriter, r *http.Request) {
 	in := awstest.Read[struct {
 		ClusterID string `json:"ClusterId"`
-	}](s.t, r)
+	}](s.T, r)
 	state := "WAITING"
 	switch in.ClusterID {
 	case "j-MISSING":
@@ -169,8 +164,8 @@ func (s *target) describe(w http.ResponseWriter, r *http.Request) {
 
 // ofAttempt returns how often the steps of an attempt were added.
 func (s *target) ofAttempt(_ *testing.T, id run.AttemptID) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	n := 0
 	for _, known := range s.steps {
 		if strings.HasSuffix(known.Name, " "+string(id)) {
@@ -209,8 +204,7 @@ func (s *target) bench() jobtest.Bench {
 	}
 	busy := awstest.Busy(types.StepState("").Values(), ends, ended)
 	busy["one of several"] = steps("state-COMPLETED", "state-FAILED", "state-RUNNING")
-	return jobtest.Bench{
-		New: func(t *testing.T) job.Type { return newType(t, s.URL) }, NewConfig: newConfig,
+	return s.Bench(jobtest.Bench{
 		Good: steps("state-COMPLETED"), Endless: steps("endless"), Leaking: steps("state-FAILED"),
 		Ends: ends, Busy: busy,
 		Undocumented: map[string]string{"a state of tomorrow": ended("DREAMING"), "that of one of several": steps("state-RUNNING", "state-DREAMING")},
@@ -225,15 +219,8 @@ func (s *target) bench() jobtest.Bench {
 			{Name: "no such cluster", Config: on("j-MISSING"), Want: job.Refusal{Category: run.Permanent, Reason: "InvalidRequestException"}},
 			{Name: "terminated", Config: on("j-ENDED"), Want: job.Refusal{Category: run.Permanent, Reason: "it is TERMINATED_WITH_ERRORS; name a running one in job.config.clusterID"}},
 		},
-		Wire: &s.Wire, Authorised: func(c jobtest.Call) bool { return awstest.Signed(c, "elasticmapreduce") },
 		Starts: s.ofAttempt,
-		Lose: func(t *testing.T) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.lossy = true
-			t.Cleanup(func() { s.lossy = false })
-		},
-	}
+	})
 }
 
 func TestEMR(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
@@ -241,30 +228,22 @@ func TestEMR(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
 // TestWhateverEMRAnswers knows that a start lists the steps first.
 func TestWhateverEMRAnswers(t *testing.T) {
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
-		New: newType, NewConfig: newConfig, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return steps("any") },
+		New: kind.New, NewConfig: kind.Config, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return steps("any") },
 		Begins: func(r *http.Request) bool { return r.Header.Get("X-Amz-Target") == "ElasticMapReduce.AddJobFlowSteps" },
 		Handle: func(run.AttemptID) run.Handle { return "s-1" },
 	})
 }
 
 func TestEveryErrorOfEMRHasItsVerdict(t *testing.T) {
-	s := newTarget(t)
-	awstest.CheckErrors(t, awstest.ErrorBench{
+	newTarget(t).CheckErrors(t, awstest.ErrorBench{
 		Service: "emr", Operations: []string{"AddJobFlowSteps", "ListSteps", "CancelSteps", "DescribeCluster"}, Errors: emr.ServiceErrors,
-		Server: s.Server, Begins: "ElasticMapReduce.AddJobFlowSteps", Type: newType(t, s.URL),
-		Attempt: jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), steps("any"), newConfig()),
+		Begins: "ElasticMapReduce.AddJobFlowSteps", Config: steps("any"),
 	})
-}
-
-// begin adds steps on the target.
-func (s *target) begin(t *testing.T, id run.AttemptID, config string) (job.Type, job.Attempt, job.Started) {
-	t.Helper()
-	return jobtest.Begin(t, newType(t, s.URL), id, config, newConfig())
 }
 
 func TestStepsAreAddedAsTheFileHasThem(t *testing.T) {
 	s := newTarget(t)
-	s.begin(t, "orders/cron/2026-03-03/1", `
+	s.Begin(t, "orders/cron/2026-03-03/1", `
 clusterID: j-1
 steps:
 - {name: load, args: [spark-submit, --conf, 'b=1', --conf, 'a=2', s3://b/j.py, 3]}
@@ -281,8 +260,8 @@ steps:
 
 func TestStepsAreFoundBehindManyOthersAndInTheirOrder(t *testing.T) {
 	s := newTarget(t)
-	kind, a, started := s.begin(t, "orders/cron/2026-03-03/1", steps("a", "b", "c"))
-	s.begin(t, "orders/cron/2026-03-03/11", steps(slices.Repeat([]string{"other"}, 98)...)) // so that a list ends among them
+	kind, a, started := s.Begin(t, "orders/cron/2026-03-03/1", steps("a", "b", "c"))
+	s.Begin(t, "orders/cron/2026-03-03/11", steps(slices.Repeat([]string{"other"}, 98)...)) // so that a list ends among them
 	h, found, err := kind.(job.Finder).Find(t.Context(), a)
 	if err != nil || !found || h != started.Handle || strings.Count(string(h), ",") != 2 {
 		t.Errorf("got %s, %v, %v; want %s", h, found, err, started.Handle)
@@ -291,14 +270,14 @@ func TestStepsAreFoundBehindManyOthersAndInTheirOrder(t *testing.T) {
 
 func TestAStartAdoptsTheStepsThatAnEarlierOneAdded(t *testing.T) {
 	s := newTarget(t)
-	_, _, first := s.begin(t, "orders/cron/2026-03-03/1", steps("a", "b"))
-	if _, _, again := s.begin(t, "orders/cron/2026-03-03/1", steps("a", "b")); again.Handle != first.Handle || len(s.steps) != 2 {
+	_, _, first := s.Begin(t, "orders/cron/2026-03-03/1", steps("a", "b"))
+	if _, _, again := s.Begin(t, "orders/cron/2026-03-03/1", steps("a", "b")); again.Handle != first.Handle || len(s.steps) != 2 {
 		t.Errorf("got %s and %s, %d steps", first.Handle, again.Handle, len(s.steps))
 	}
 }
 
 func TestStepsThatDoNotEndAreToldToThoseWhoStopThem(t *testing.T) {
-	kind, a, started := newTarget(t).begin(t, "orders/cron/2026-03-03/1", steps("endless", "stubborn"))
+	kind, a, started := newTarget(t).Begin(t, "orders/cron/2026-03-03/1", steps("endless", "stubborn"))
 	err := kind.(job.Stopper).Stop(t.Context(), a, started.Handle)
 	if err == nil || !strings.Contains(err.Error(), "Cannot cancel a step in its state.") {
 		t.Errorf("got %v", err)
@@ -307,7 +286,7 @@ func TestStepsThatDoNotEndAreToldToThoseWhoStopThem(t *testing.T) {
 
 func TestStepsThatTheClusterDoesNotKnowAreLost(t *testing.T) {
 	s := newTarget(t)
-	kind, a, _ := s.begin(t, "orders/cron/2026-03-03/1", steps("endless"))
+	kind, a, _ := s.Begin(t, "orders/cron/2026-03-03/1", steps("endless"))
 	if _, err := kind.Status(t.Context(), a, "s-GONE"); err == nil || !strings.Contains(err.Error(), job.ErrUnknownHandle.Error()) {
 		t.Errorf("got %v", err)
 	}

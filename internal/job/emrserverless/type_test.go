@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/emrserverless/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
 	"github.com/interlock-go/interlock/internal/job/awstest"
 	"github.com/interlock-go/interlock/internal/job/emrserverless"
 	"github.com/interlock-go/interlock/internal/job/jobtest"
@@ -19,11 +19,11 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-func newType(t *testing.T, url string, allow ...string) job.Type {
-	return emrserverless.New(awstest.Cloud(t, url, allow...))
+var kind = awstest.Kind{
+	Type:    func(c *awsapi.Cloud) job.Type { return emrserverless.New(c) },
+	Config:  func() pipeline.JobConfig { return new(emrserverless.Config) },
+	Service: "emr-serverless",
 }
-
-func newConfig() pipeline.JobConfig { return new(emrserverless.Config) }
 
 // jobRun is a run as EMR Serverless returns it.
 type jobRun struct {
@@ -38,16 +38,13 @@ type jobRun struct {
 
 // target is a fake EMR Serverless whose jobs behave as the ids of their applications say.
 type target struct {
-	*awstest.Server
-	t    *testing.T
-	mu   sync.Mutex
+	awstest.Target
 	runs []*jobRun
-	lose int // number of start answers to lose
 }
 
 func newTarget(t *testing.T) *target {
-	s := &target{t: t}
-	s.Server = awstest.NewServer(t, awstest.Operations{
+	s := &target{}
+	s.Serve(t, kind, awstest.Operations{
 		"POST /applications/{app}/jobruns":         s.start,
 		"GET /applications/{app}/jobruns":          s.list,
 		"GET /applications/{app}/jobruns/{run}":    s.get,
@@ -64,9 +61,9 @@ func (s *target) start(w http.ResponseWriter, r *http.Request) {
 		ExecutionRoleArn       string          `json:"executionRoleArn"`
 		JobDriver              json.RawMessage `json:"jobDriver"`
 		ConfigurationOverrides json.RawMessage `json:"configurationOverrides"`
-	}](s.t, r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	}](s.T, r)
+	s.Lock()
+	defer s.Unlock()
 	app := r.PathValue("app")
 	switch app {
 	case "missing":
@@ -92,11 +89,8 @@ func (s *target) start(w http.ResponseWriter, r *http.Request) {
 		}
 		s.runs = append(s.runs, created)
 	}
-	switch {
-	case s.lose > 0:
-		s.lose--
-		panic(http.ErrAbortHandler)
-	case created.sent != sent:
+	s.MayLose()
+	if created.sent != sent {
 		awstest.Fail(w, 409, "ConflictException", "clientToken was used with other parameters")
 		return
 	}
@@ -113,8 +107,8 @@ func (s *target) byToken(token string) *jobRun {
 }
 
 func (s *target) list(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	all := []*jobRun{}
 	for _, known := range s.runs {
 		if known.application == r.PathValue("app") {
@@ -142,16 +136,16 @@ func (s *target) known(w http.ResponseWriter, r *http.Request) *jobRun {
 }
 
 func (s *target) get(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if known := s.known(w, r); known != nil {
 		awstest.Reply(w, map[string]any{"jobRun": known})
 	}
 }
 
 func (s *target) cancel(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	switch known := s.known(w, r); {
 	case known == nil:
 	case known.State != "RUNNING" || known.application == "stubborn":
@@ -176,8 +170,8 @@ func (s *target) getApplication(w http.ResponseWriter, r *http.Request) {
 
 // ofAttempt returns how many runs an attempt has.
 func (s *target) ofAttempt(_ *testing.T, id run.AttemptID) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	n := 0
 	for _, known := range s.runs {
 		if strings.Contains(known.sent, `"`+string(id)+`"`) {
@@ -201,8 +195,7 @@ func (s *target) bench() jobtest.Bench {
 		{Name: "CANCELLED", Config: ended("CANCELLED"), Want: job.Status{Result: run.ResultFail, Category: run.Transient, Message: "CANCELLED: "}},
 	}
 	busy := awstest.Busy(types.JobRunState("").Values(), ends, ended)
-	return jobtest.Bench{
-		New: func(t *testing.T) job.Type { return newType(t, s.URL) }, NewConfig: newConfig,
+	return s.Bench(jobtest.Bench{
 		Good: ended("SUCCESS"), Endless: config("endless"), Leaking: ended("FAILED"),
 		Ends: ends, Busy: busy,
 		Undocumented: map[string]string{"a state of tomorrow": ended("DREAMING")},
@@ -216,14 +209,8 @@ func (s *target) bench() jobtest.Bench {
 			{Name: "no such application", Config: config("missing"), Want: job.Refusal{Category: run.Permanent, Reason: "ResourceNotFoundException"}},
 			{Name: "terminated", Config: config("ended"), Want: job.Refusal{Category: run.Permanent, Reason: "it is TERMINATED; name another in job.config.applicationID"}},
 		},
-		Wire: &s.Wire, Authorised: func(c jobtest.Call) bool { return awstest.Signed(c, "emr-serverless") },
 		Starts: s.ofAttempt,
-		Lose: func(*testing.T) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.lose = 1
-		},
-	}
+	})
 }
 
 func TestEMRServerless(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
@@ -232,24 +219,16 @@ func TestWhateverEMRServerlessAnswers(t *testing.T) {
 	want := awstest.Verdicts()
 	want["409"] = jobtest.RefusedPermanent // a conflict without an AWS error code
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
-		New: newType, NewConfig: newConfig, Want: want, Trusted: true, Config: func(string) string { return config("any-${env:JOBTEST_TOKEN}") },
+		New: kind.New, NewConfig: kind.Config, Want: want, Trusted: true, Config: func(string) string { return config("any-${env:JOBTEST_TOKEN}") },
 		Handle: func(run.AttemptID) run.Handle { return "00f1" },
 	})
 }
 
 func TestEveryErrorOfEMRServerlessHasItsVerdict(t *testing.T) {
-	s := newTarget(t)
-	awstest.CheckErrors(t, awstest.ErrorBench{
+	newTarget(t).CheckErrors(t, awstest.ErrorBench{
 		Service: "emrserverless", Operations: []string{"StartJobRun", "ListJobRuns", "GetJobRun", "CancelJobRun", "GetApplication"}, Errors: emrserverless.ServiceErrors,
-		Server: s.Server, Begins: "POST /applications/{app}/jobruns", Type: newType(t, s.URL),
-		Attempt: jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), config("any"), newConfig()),
+		Begins: "POST /applications/{app}/jobruns", Config: config("any"),
 	})
-}
-
-// begin starts a run on the target.
-func (s *target) begin(t *testing.T, id run.AttemptID, config string) (job.Type, job.Attempt, job.Started) {
-	t.Helper()
-	return jobtest.Begin(t, newType(t, s.URL), id, config, newConfig())
 }
 
 func TestTheRequestIsAsTheAPITakesIt(t *testing.T) {
@@ -274,7 +253,7 @@ func TestTheRequestIsAsTheAPITakesIt(t *testing.T) {
 	}
 	for _, tt := range tests {
 		s := newTarget(t)
-		s.begin(t, "orders/cron/2026-03-03/1", head+tt.config)
+		s.Begin(t, "orders/cron/2026-03-03/1", head+tt.config)
 		call := s.Wire.Calls()[0]
 		var got, want map[string]any
 		if json.Unmarshal(call.Body, &got) != nil || json.Unmarshal([]byte(tt.want), &want) != nil {
@@ -291,17 +270,17 @@ func TestTheRequestIsAsTheAPITakesIt(t *testing.T) {
 func TestARunWhoseRequestHasChangedSinceIsAdopted(t *testing.T) {
 	s := newTarget(t)
 	for i := range 7 {
-		s.begin(t, run.AttemptID(fmt.Sprintf("others/cron/2026-03-03/%d", i+1)), config("endless"))
+		s.Begin(t, run.AttemptID(fmt.Sprintf("others/cron/2026-03-03/%d", i+1)), config("endless"))
 	}
-	_, _, first := s.begin(t, "orders/cron/2026-03-03/1", config("endless"))
-	_, _, again := s.begin(t, "orders/cron/2026-03-03/1", strings.Replace(config("endless"), "j.py", "changed.py", 1))
+	_, _, first := s.Begin(t, "orders/cron/2026-03-03/1", config("endless"))
+	_, _, again := s.Begin(t, "orders/cron/2026-03-03/1", strings.Replace(config("endless"), "j.py", "changed.py", 1))
 	if first.Handle != again.Handle || len(s.runs) != 8 {
 		t.Errorf("got %s and %s, %d runs", first.Handle, again.Handle, len(s.runs))
 	}
 }
 
 func TestARunThatDoesNotEndIsToldToThoseWhoStopIt(t *testing.T) {
-	kind, a, started := newTarget(t).begin(t, "orders/cron/2026-03-03/1", config("stubborn"))
+	kind, a, started := newTarget(t).Begin(t, "orders/cron/2026-03-03/1", config("stubborn"))
 	if err := kind.(job.Stopper).Stop(t.Context(), a, started.Handle); err == nil || !strings.Contains(err.Error(), "cannot be cancelled") {
 		t.Errorf("got %v", err)
 	}

@@ -35,7 +35,7 @@ func events(texts ...string) func(http.ResponseWriter, search) {
 // succeeded returns the final status of a run that reports success.
 func (s *target) succeeded(t *testing.T, config string) job.Status {
 	t.Helper()
-	kind, a, started := s.begin(t, "orders/cron/2026-03-03/1", "jobName: state-SUCCEEDED\n"+config)
+	kind, a, started := s.Begin(t, "orders/cron/2026-03-03/1", "jobName: state-SUCCEEDED\n"+config)
 	a.Secrets = a.Secrets.With(jobtest.CallbackToken)
 	status, err := kind.Status(t.Context(), a, started.Handle)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestWhereAndForWhatTheLogsAreSearched(t *testing.T) {
 	}
 	for _, tt := range tests {
 		s := newTarget(t)
-		kind, a, started := s.begin(t, "orders/cron/2026-03-03/1", "jobName: state-SUCCEEDED\n"+tt.config)
+		kind, a, started := s.Begin(t, "orders/cron/2026-03-03/1", "jobName: state-SUCCEEDED\n"+tt.config)
 		s.runs[0].LogGroupName = tt.named
 		if _, err := kind.Status(t.Context(), a, started.Handle); err != nil {
 			t.Fatal(err)
@@ -153,7 +153,7 @@ func TestLogsThatDoNotAnswerHoldNobodyUp(t *testing.T) {
 	s := newTarget(t)
 	released := make(chan struct{})
 	defer close(released)
-	kind, a, started := s.begin(t, "orders/cron/2026-03-03/1", ended("SUCCEEDED"))
+	kind, a, started := s.Begin(t, "orders/cron/2026-03-03/1", ended("SUCCEEDED"))
 	s.Operations["Logs_20140328.FilterLogEvents"] = func(http.ResponseWriter, *http.Request) { <-released }
 	glue.LimitSearches(t, 100*time.Millisecond)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -166,7 +166,7 @@ func TestLogsThatDoNotAnswerHoldNobodyUp(t *testing.T) {
 
 func TestASearchThatIsGivenUpIsNotASuccess(t *testing.T) {
 	s := newTarget(t)
-	kind, a, started := s.begin(t, "orders/cron/2026-03-03/1", ended("SUCCEEDED"))
+	kind, a, started := s.Begin(t, "orders/cron/2026-03-03/1", ended("SUCCEEDED"))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	s.Operations["Logs_20140328.FilterLogEvents"] = func(_ http.ResponseWriter, r *http.Request) {
 		cancel()

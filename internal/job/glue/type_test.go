@@ -6,13 +6,13 @@ import (
 	"maps"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/glue/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
 	"github.com/interlock-go/interlock/internal/job/awstest"
 	"github.com/interlock-go/interlock/internal/job/glue"
 	"github.com/interlock-go/interlock/internal/job/jobtest"
@@ -20,11 +20,11 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-func newType(t *testing.T, url string, allow ...string) job.Type {
-	return glue.New(awstest.Cloud(t, url, allow...))
+var kind = awstest.Kind{
+	Type:    func(c *awsapi.Cloud) job.Type { return glue.New(c) },
+	Config:  func() pipeline.JobConfig { return new(glue.Config) },
+	Service: "glue",
 }
-
-func newConfig() pipeline.JobConfig { return new(glue.Config) }
 
 // jobRun is a run as Glue returns it.
 type jobRun struct {
@@ -39,11 +39,8 @@ type jobRun struct {
 
 // target is a fake Glue, with logs, whose jobs behave as their names say.
 type target struct {
-	*awstest.Server
-	t        *testing.T
-	mu       sync.Mutex
+	awstest.Target
 	runs     []*jobRun
-	lossy    bool
 	searches []search
 	logs     func(w http.ResponseWriter, s search)
 }
@@ -58,8 +55,8 @@ type search struct {
 }
 
 func newTarget(t *testing.T) *target {
-	s := &target{t: t, logs: func(w http.ResponseWriter, _ search) { awstest.Reply(w, map[string]any{"events": []any{}}) }}
-	s.Server = awstest.NewServer(t, awstest.Operations{
+	s := &target{logs: func(w http.ResponseWriter, _ search) { awstest.Reply(w, map[string]any{"events": []any{}}) }}
+	s.Serve(t, kind, awstest.Operations{
 		"AWSGlue.StartJobRun":           s.start,
 		"AWSGlue.GetJobRuns":            s.list,
 		"AWSGlue.GetJobRun":             s.get,
@@ -73,9 +70,9 @@ func (s *target) start(w http.ResponseWriter, r *http.Request) {
 	in := awstest.Read[struct {
 		JobName   string
 		Arguments map[string]string
-	}](s.t, r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	}](s.T, r)
+	s.Lock()
+	defer s.Unlock()
 	switch in.JobName {
 	case "crowded":
 		awstest.Fail(w, 400, "ConcurrentRunsExceededException", "Concurrent runs exceeded for crowded")
@@ -98,9 +95,7 @@ func (s *target) start(w http.ResponseWriter, r *http.Request) {
 		created.JobRunState, created.ErrorMessage = state, "SystemExit: 3 "+in.Arguments["--token"]
 	}
 	s.runs = append(s.runs, created)
-	if s.lossy {
-		panic(http.ErrAbortHandler)
-	}
+	s.MayLose()
 	if in.JobName == "slow" {
 		awstest.Fail(w, 400, "OperationTimeoutException", "The operation timed out")
 		return
@@ -125,12 +120,12 @@ func (s *target) list(w http.ResponseWriter, r *http.Request) {
 	in := awstest.Read[struct {
 		JobName, NextToken string
 		MaxResults         int
-	}](s.t, r)
+	}](s.T, r)
 	if !known(w, in.JobName) {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	all := []*jobRun{}
 	for i := len(s.runs) - 1; i >= 0; i-- {
 		if s.runs[i].JobName == in.JobName {
@@ -147,9 +142,9 @@ func (s *target) list(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *target) get(w http.ResponseWriter, r *http.Request) {
-	in := awstest.Read[struct{ JobName, RunId string }](s.t, r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	in := awstest.Read[struct{ JobName, RunId string }](s.T, r)
+	s.Lock()
+	defer s.Unlock()
 	for _, known := range s.runs {
 		if known.ID == in.RunId && known.JobName == in.JobName {
 			awstest.Reply(w, map[string]any{"JobRun": known})
@@ -163,9 +158,9 @@ func (s *target) stop(w http.ResponseWriter, r *http.Request) {
 	in := awstest.Read[struct {
 		JobName   string
 		JobRunIds []string
-	}](s.t, r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	}](s.T, r)
+	s.Lock()
+	defer s.Unlock()
 	for _, known := range s.runs {
 		if known.ID == in.JobRunIds[0] && known.JobRunState == "RUNNING" && known.JobName != "stubborn" {
 			known.JobRunState = "STOPPED"
@@ -180,17 +175,17 @@ func (s *target) stop(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *target) filter(w http.ResponseWriter, r *http.Request) {
-	in := awstest.Read[search](s.t, r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	in := awstest.Read[search](s.T, r)
+	s.Lock()
+	defer s.Unlock()
 	s.searches = append(s.searches, in)
 	s.logs(w, in)
 }
 
 // ofAttempt returns the number of runs with an attempt's id.
 func (s *target) ofAttempt(_ *testing.T, id run.AttemptID) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	n := 0
 	for _, r := range s.runs {
 		if r.Arguments["--interlock_run_id"] == string(id) {
@@ -217,8 +212,7 @@ func (s *target) bench() jobtest.Bench {
 		{Name: "EXPIRED", Config: ended("EXPIRED"), Want: job.Status{Result: run.ResultTimeout, Category: run.Timeout, Message: "EXPIRED: "}},
 	}
 	busy := awstest.Busy(types.JobRunState("").Values(), ends, ended)
-	return jobtest.Bench{
-		New: func(t *testing.T) job.Type { return newType(t, s.URL) }, NewConfig: newConfig,
+	return s.Bench(jobtest.Bench{
 		Good: ended("SUCCEEDED"), Endless: config("endless"), Leaking: ended("FAILED"),
 		Ends: ends, Busy: busy,
 		Undocumented: map[string]string{"a state of tomorrow": ended("DREAMING")},
@@ -234,7 +228,6 @@ func (s *target) bench() jobtest.Bench {
 			{Name: "no such job", Config: config("missing"), Want: job.Refusal{Category: run.Permanent, Reason: `glue job "missing": EntityNotFoundException`}},
 			{Name: "not allowed", Config: config("unlisted"), Want: job.Refusal{Category: run.Permanent, Reason: "the controller's AWS role lacks a permission"}},
 		},
-		Wire: &s.Wire,
 		Authorised: func(c jobtest.Call) bool {
 			if strings.HasPrefix(c.Header.Get("X-Amz-Target"), "Logs_") {
 				return awstest.Signed(c, "logs")
@@ -242,13 +235,7 @@ func (s *target) bench() jobtest.Bench {
 			return awstest.Signed(c, "glue")
 		},
 		Starts: s.ofAttempt,
-		Lose: func(t *testing.T) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.lossy = true
-			t.Cleanup(func() { s.lossy = false })
-		},
-	}
+	})
 }
 
 func TestGlue(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
@@ -257,25 +244,17 @@ func TestGlue(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
 // it has begun.
 func TestWhateverGlueAnswers(t *testing.T) {
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
-		New: newType, NewConfig: newConfig, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return config("any-${env:JOBTEST_TOKEN}") },
+		New: kind.New, NewConfig: kind.Config, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return config("any-${env:JOBTEST_TOKEN}") },
 		Begins: func(r *http.Request) bool { return r.Header.Get("X-Amz-Target") == "AWSGlue.StartJobRun" },
 		Handle: func(run.AttemptID) run.Handle { return "jr_1" },
 	})
 }
 
 func TestEveryErrorOfGlueHasItsVerdict(t *testing.T) {
-	s := newTarget(t)
-	awstest.CheckErrors(t, awstest.ErrorBench{
+	newTarget(t).CheckErrors(t, awstest.ErrorBench{
 		Service: "glue", Operations: []string{"StartJobRun", "GetJobRuns", "GetJobRun", "BatchStopJobRun"}, Errors: glue.ServiceErrors,
-		Server: s.Server, Begins: "AWSGlue.StartJobRun", Type: newType(t, s.URL),
-		Attempt: jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), config("any"), newConfig()),
+		Begins: "AWSGlue.StartJobRun", Config: config("any"),
 	})
-}
-
-// begin starts a job on the target.
-func (s *target) begin(t *testing.T, id run.AttemptID, config string) (job.Type, job.Attempt, job.Started) {
-	t.Helper()
-	return jobtest.Begin(t, newType(t, s.URL), id, config, newConfig())
 }
 
 func TestArgumentsAreTheFilesAndBesideThemTheRuns(t *testing.T) {
@@ -291,7 +270,7 @@ func TestArgumentsAreTheFilesAndBesideThemTheRuns(t *testing.T) {
 	}
 	for _, tt := range tests {
 		s := newTarget(t)
-		s.begin(t, run.AttemptID(tt.id), "jobName: state-SUCCEEDED\narguments: "+tt.arguments+"\n")
+		s.Begin(t, run.AttemptID(tt.id), "jobName: state-SUCCEEDED\narguments: "+tt.arguments+"\n")
 		want := map[string]string{"--interlock_run_id": tt.id}
 		maps.Copy(want, tt.want)
 		if diff := cmp.Diff(want, s.runs[0].Arguments); diff != "" {
@@ -302,9 +281,9 @@ func TestArgumentsAreTheFilesAndBesideThemTheRuns(t *testing.T) {
 
 func TestARunIsFoundBehindManyOthers(t *testing.T) {
 	s := newTarget(t)
-	kind, a, started := s.begin(t, "orders/cron/2026-03-03/1", config("endless"))
+	kind, a, started := s.Begin(t, "orders/cron/2026-03-03/1", config("endless"))
 	for i := range 20 {
-		s.begin(t, run.AttemptID(fmt.Sprintf("orders/cron/2026-03-03/%d", i+2)), config("endless"))
+		s.Begin(t, run.AttemptID(fmt.Sprintf("orders/cron/2026-03-03/%d", i+2)), config("endless"))
 	}
 	if h, found, err := kind.(job.Finder).Find(t.Context(), a); err != nil || !found || h != started.Handle {
 		t.Errorf("got %s, %v, %v; want %s", h, found, err, started.Handle)
@@ -313,8 +292,8 @@ func TestARunIsFoundBehindManyOthers(t *testing.T) {
 
 func TestAStartAdoptsTheRunThatAnEarlierOneMade(t *testing.T) {
 	s := newTarget(t)
-	_, _, first := s.begin(t, "orders/cron/2026-03-03/1", config("endless"))
-	if _, _, again := s.begin(t, "orders/cron/2026-03-03/1", config("endless")); again.Handle != first.Handle || len(s.runs) != 1 {
+	_, _, first := s.Begin(t, "orders/cron/2026-03-03/1", config("endless"))
+	if _, _, again := s.Begin(t, "orders/cron/2026-03-03/1", config("endless")); again.Handle != first.Handle || len(s.runs) != 1 {
 		t.Errorf("got %s and %s, %d runs", first.Handle, again.Handle, len(s.runs))
 	}
 }
@@ -322,15 +301,15 @@ func TestAStartAdoptsTheRunThatAnEarlierOneMade(t *testing.T) {
 func TestARunWithAnArgumentOfTheFilesOwnIsNotTakenForAnothers(t *testing.T) {
 	s := newTarget(t)
 	const config = "jobName: endless\narguments: {--interlock_run_id: mine}\n"
-	s.begin(t, "orders/cron/2026-03-03/1", config)
-	kind, a, _ := s.begin(t, "orders/cron/2026-03-03/2", config)
+	s.Begin(t, "orders/cron/2026-03-03/1", config)
+	kind, a, _ := s.Begin(t, "orders/cron/2026-03-03/2", config)
 	if _, found, err := kind.(job.Finder).Find(t.Context(), a); found || err != nil || len(s.runs) != 2 {
 		t.Errorf("found %v, %v, %d runs", found, err, len(s.runs))
 	}
 }
 
 func TestARunThatDoesNotEndIsToldToThoseWhoStopIt(t *testing.T) {
-	kind, a, started := newTarget(t).begin(t, "orders/cron/2026-03-03/1", config("stubborn"))
+	kind, a, started := newTarget(t).Begin(t, "orders/cron/2026-03-03/1", config("stubborn"))
 	err := kind.(job.Stopper).Stop(t.Context(), a, started.Handle)
 	if err == nil || !strings.Contains(err.Error(), `stop glue job "stubborn": JobRunCannotBeStopped`) {
 		t.Errorf("got %v", err)
@@ -339,8 +318,8 @@ func TestARunThatDoesNotEndIsToldToThoseWhoStopIt(t *testing.T) {
 
 func TestARunOfAStartThatTimedOutInGlueIsFoundAgain(t *testing.T) {
 	s := newTarget(t)
-	kind := newType(t, s.URL)
-	a := jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), config("slow"), newConfig())
+	kind := s.New(t)
+	a := s.Expand(t, config("slow"))
 	if _, err := kind.Start(t.Context(), a); err == nil || errors.As(err, new(*job.Refusal)) {
 		t.Errorf("got %v, want an error that leaves open whether the run started", err)
 	}
@@ -352,10 +331,10 @@ func TestARunOfAStartThatTimedOutInGlueIsFoundAgain(t *testing.T) {
 func TestNoStartIsRepeatedWhateverTheEnvironmentSays(t *testing.T) {
 	s := newTarget(t)
 	s.Operations["AWSGlue.StartJobRun"] = func(w http.ResponseWriter, _ *http.Request) { awstest.Fail(w, 500, "InternalServiceException", "") }
-	kind := newType(t, s.URL)
+	kind := s.New(t)
 	t.Setenv("AWS_MAX_ATTEMPTS", "5")
 	t.Setenv("AWS_RETRY_MODE", "adaptive")
-	_, err := kind.Start(t.Context(), jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), config("any"), newConfig()))
+	_, err := kind.Start(t.Context(), s.Expand(t, config("any")))
 	if _, refused := err.(*job.Refusal); refused || err == nil {
 		t.Errorf("got %v, want an error that leaves open whether the run started", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
 	"github.com/interlock-go/interlock/internal/job/awstest"
 	"github.com/interlock-go/interlock/internal/job/jobtest"
 	"github.com/interlock-go/interlock/internal/job/lambda"
@@ -21,18 +21,16 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-func newType(t *testing.T, url string, allow ...string) job.Type {
-	return lambda.New(awstest.Cloud(t, url, allow...))
+var kind = awstest.Kind{
+	Type:    func(c *awsapi.Cloud) job.Type { return lambda.New(c) },
+	Config:  func() pipeline.JobConfig { return new(lambda.Config) },
+	Service: "lambda",
 }
-
-func newConfig() pipeline.JobConfig { return new(lambda.Config) }
 
 // target is a fake Lambda whose functions do as their names say.
 type target struct {
-	*awstest.Server
-	mu      sync.Mutex
+	awstest.Target
 	invoked []invocation
-	lossy   bool
 }
 
 // invocation is a function's input.
@@ -44,7 +42,7 @@ type invocation struct {
 
 func newTarget(t *testing.T) *target {
 	s := new(target)
-	s.Server = awstest.NewServer(t, awstest.Operations{"POST /2015-03-31/functions/{name}/invocations": s.invoke})
+	s.Serve(t, kind, awstest.Operations{"POST /2015-03-31/functions/{name}/invocations": s.invoke})
 	return s
 }
 
@@ -74,18 +72,20 @@ func (s *target) invoke(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	s.mu.Lock()
-	s.invoked = append(s.invoked, i)
-	lossy := s.lossy
-	s.mu.Unlock()
-	if lossy {
-		panic(http.ErrAbortHandler)
-	}
+	s.note(i)
 	if i.kind == "Event" {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	s.run(w, r, i)
+}
+
+// note records an invocation, whose answer may get lost.
+func (s *target) note(i invocation) {
+	s.Lock()
+	defer s.Unlock()
+	s.invoked = append(s.invoked, i)
+	s.MayLose()
 }
 
 // run does what a synchronous function does.
@@ -116,8 +116,7 @@ func config(function string) string {
 }
 
 func (s *target) bench() jobtest.Bench {
-	return jobtest.Bench{
-		New: func(t *testing.T) job.Type { return newType(t, s.URL) }, NewConfig: newConfig,
+	return s.Bench(jobtest.Bench{
 		Good: config("good"), Endless: config("endless"), Flooding: config("flood"), Leaking: config("fails"),
 		Ends: []jobtest.End{
 			{Name: "returned", Config: config("good"), Want: job.Status{Result: run.ResultSuccess, Output: "\nEND\n{\"rows\": 3}"}},
@@ -135,10 +134,9 @@ func (s *target) bench() jobtest.Bench {
 			{Name: "no such function", Config: config("missing"), Want: job.Refusal{Category: run.Permanent, Reason: "ResourceNotFoundException"}},
 			{Name: "not allowed", Config: config("forbidden"), Want: job.Refusal{Category: run.Permanent, Reason: "lambda:InvokeFunction"}},
 		},
-		Wire: &s.Wire, Authorised: func(c jobtest.Call) bool { return awstest.Signed(c, "lambda") },
 		Starts: func(_ *testing.T, id run.AttemptID) int {
-			s.mu.Lock()
-			defer s.mu.Unlock()
+			s.Lock()
+			defer s.Unlock()
 			n := 0
 			for _, i := range s.invoked {
 				if i.payload["interlock_run_id"] == string(id) {
@@ -147,13 +145,7 @@ func (s *target) bench() jobtest.Bench {
 			}
 			return n
 		},
-		Lose: func(t *testing.T) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.lossy = true
-			t.Cleanup(func() { s.lossy = false })
-		},
-	}
+	})
 }
 
 func TestLambda(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
@@ -174,7 +166,7 @@ func TestWhateverLambdaAnswers(t *testing.T) {
 		want[name] = jobtest.Succeeded // a function may return anything
 	}
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
-		New: newType, NewConfig: newConfig, Want: want, Trusted: true,
+		New: kind.New, NewConfig: kind.Config, Want: want, Trusted: true,
 		Config: func(string) string {
 			return "functionName: any\ntimeout: 1s\npayload: {token: '${env:JOBTEST_TOKEN}'}\n"
 		},
@@ -185,7 +177,7 @@ func TestWhateverLambdaAnswersToAnEvent(t *testing.T) {
 	want := awstest.Verdicts()
 	want["202"] = jobtest.Runs
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
-		New: newType, NewConfig: newConfig, Want: want, Trusted: true,
+		New: kind.New, NewConfig: kind.Config, Want: want, Trusted: true,
 		Config: func(string) string {
 			return "functionName: any\nasync: true\ntimeout: 1s\npayload: {token: '${env:JOBTEST_TOKEN}'}\n"
 		},
@@ -193,11 +185,9 @@ func TestWhateverLambdaAnswersToAnEvent(t *testing.T) {
 }
 
 func TestEveryErrorOfLambdaHasItsVerdict(t *testing.T) {
-	s := newTarget(t)
-	awstest.CheckErrors(t, awstest.ErrorBench{
+	newTarget(t).CheckErrors(t, awstest.ErrorBench{
 		Service: "lambda", Operations: []string{"Invoke"}, Errors: lambda.ServiceErrors,
-		Server: s.Server, Begins: "POST /2015-03-31/functions/{name}/invocations", Type: newType(t, s.URL),
-		Attempt: jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), config("any"), newConfig()),
+		Begins: "POST /2015-03-31/functions/{name}/invocations", Config: config("any"),
 	})
 }
 
@@ -206,7 +196,7 @@ func (s *target) begin(t *testing.T, config string) invocation {
 	t.Helper()
 	a := jobtest.AttemptOf(t, "orders/cron/2026-03-03/1")
 	a.Callback = job.Callback{URL: "https://me.example/cb", Token: jobtest.CallbackToken}
-	if _, err := newType(t, s.URL).Start(t.Context(), jobtest.Expand(t, a, config, newConfig())); err != nil {
+	if _, err := s.New(t).Start(t.Context(), jobtest.Expand(t, a, config, kind.Config())); err != nil {
 		t.Fatal(err)
 	}
 	return s.invoked[len(s.invoked)-1]
@@ -256,10 +246,10 @@ func TestAFunctionIsNamedByNameOrARN(t *testing.T) {
 }
 
 func TestTimeoutLimitsTheStart(t *testing.T) {
-	kind := newType(t, "http://127.0.0.1:1").(job.Blocking)
+	function := kind.New(t, "http://127.0.0.1:1").(job.Blocking)
 	for config, want := range map[string]time.Duration{"": 15 * time.Minute, "timeout: 5m\n": 5 * time.Minute, "async: true\n": 0} {
-		a := jobtest.Expand(t, job.Attempt{}, "functionName: f\n"+config, newConfig())
-		if got, is := kind.Limit(a.Config); got != want || is != (want > 0) {
+		a := jobtest.Expand(t, job.Attempt{}, "functionName: f\n"+config, kind.Config())
+		if got, is := function.Limit(a.Config); got != want || is != (want > 0) {
 			t.Errorf("%s: got %v, %v", config, got, is)
 		}
 	}
@@ -268,8 +258,8 @@ func TestTimeoutLimitsTheStart(t *testing.T) {
 func TestAnAnswerThatIsLateIsUnknown(t *testing.T) {
 	s := newTarget(t)
 	for timeout := 50 * time.Millisecond; timeout < time.Minute; timeout *= 3 { // until the function is reached in time
-		a := jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), "functionName: endless\ntimeout: "+timeout.String()+"\n", newConfig())
-		_, err := newType(t, s.URL).Start(t.Context(), a)
+		a := s.Expand(t, "functionName: endless\ntimeout: "+timeout.String()+"\n")
+		_, err := s.New(t).Start(t.Context(), a)
 		if _, refused := err.(*job.Refusal); refused {
 			continue
 		}
@@ -291,7 +281,7 @@ func TestAPayloadThatLambdaWouldNotTakeIsNotSent(t *testing.T) {
 	}{{false, 6 << 20, "6291456"}, {true, 1 << 20, "1048576"}, {false, 5 << 20, ""}} {
 		a := jobtest.AttemptOf(t, "orders/cron/2026-03-03/1")
 		a.Config = &lambda.Config{FunctionName: "good", Async: tt.async, Timeout: document.Duration(time.Minute), Payload: map[string]any{"a": strings.Repeat("x", tt.size)}}
-		_, err := newType(t, s.URL).Start(t.Context(), a)
+		_, err := s.New(t).Start(t.Context(), a)
 		if tt.want == "" && err != nil {
 			t.Errorf("%d bytes: %v", tt.size, err)
 		}

@@ -3,12 +3,12 @@ package stepfunction_test
 import (
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
 	"github.com/interlock-go/interlock/internal/job/awstest"
 	"github.com/interlock-go/interlock/internal/job/jobtest"
 	"github.com/interlock-go/interlock/internal/job/stepfunction"
@@ -16,11 +16,11 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-func newType(t *testing.T, url string, allow ...string) job.Type {
-	return stepfunction.New(awstest.Cloud(t, url, allow...))
+var kind = awstest.Kind{
+	Type:    func(c *awsapi.Cloud) job.Type { return stepfunction.New(c) },
+	Config:  func() pipeline.JobConfig { return new(stepfunction.Config) },
+	Service: "states",
 }
-
-func newConfig() pipeline.JobConfig { return new(stepfunction.Config) }
 
 const machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:"
 
@@ -39,16 +39,13 @@ type execution struct {
 
 // target is a fake Step Functions whose state machines behave as their names say.
 type target struct {
-	*awstest.Server
-	t          *testing.T
-	mu         sync.Mutex
+	awstest.Target
 	executions map[string]*execution
-	lose       int // number of start answers to lose
 }
 
 func newTarget(t *testing.T) *target {
-	s := &target{t: t, executions: map[string]*execution{}}
-	s.Server = awstest.NewServer(t, awstest.Operations{
+	s := &target{executions: map[string]*execution{}}
+	s.Serve(t, kind, awstest.Operations{
 		"AWSStepFunctions.StartExecution":       s.start,
 		"AWSStepFunctions.DescribeExecution":    s.describe,
 		"AWSStepFunctions.DescribeStateMachine": s.describeMachine,
@@ -62,9 +59,9 @@ func (s *target) start(w http.ResponseWriter, r *http.Request) {
 		StateMachineArn string `json:"stateMachineArn"`
 		Name            string `json:"name"`
 		Input           string `json:"input"`
-	}](s.t, r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	}](s.T, r)
+	s.Lock()
+	defer s.Unlock()
 	kind := strings.Split(strings.TrimPrefix(in.StateMachineArn, machine), ":")[0]
 	switch kind {
 	case "throttled":
@@ -90,11 +87,8 @@ func (s *target) start(w http.ResponseWriter, r *http.Request) {
 	if known == nil {
 		s.executions[arn] = created
 	}
-	switch {
-	case s.lose > 0:
-		s.lose--
-		panic(http.ErrAbortHandler)
-	case known != nil && (known.Input != in.Input || known.Status != "RUNNING"):
+	s.MayLose()
+	if known != nil && (known.Input != in.Input || known.Status != "RUNNING") {
 		awstest.Fail(w, 400, "ExecutionAlreadyExists", "Execution Already Exists: '"+arn+"'")
 		return
 	}
@@ -105,7 +99,7 @@ func (s *target) describeMachine(w http.ResponseWriter, r *http.Request) {
 	in := awstest.Read[struct {
 		StateMachineArn string `json:"stateMachineArn"`
 		IncludedData    string `json:"includedData"`
-	}](s.t, r)
+	}](s.T, r)
 	out := map[string]any{"stateMachineArn": in.StateMachineArn, "name": "m", "status": "ACTIVE", "type": "STANDARD", "definition": "{}", "roleArn": "arn:aws:iam::123456789012:role/x", "creationDate": 1772521200.5}
 	switch name := strings.TrimPrefix(in.StateMachineArn, machine); {
 	case name == "missing":
@@ -116,7 +110,7 @@ func (s *target) describeMachine(w http.ResponseWriter, r *http.Request) {
 	case name == "express":
 		out["type"] = "EXPRESS"
 	case strings.Contains(name, ":"):
-		s.t.Errorf("described %s, which may be an alias", in.StateMachineArn)
+		s.T.Errorf("described %s, which may be an alias", in.StateMachineArn)
 	}
 	awstest.Reply(w, out)
 }
@@ -124,9 +118,9 @@ func (s *target) describeMachine(w http.ResponseWriter, r *http.Request) {
 func (s *target) describe(w http.ResponseWriter, r *http.Request) {
 	in := awstest.Read[struct {
 		ExecutionArn string `json:"executionArn"`
-	}](s.t, r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	}](s.T, r)
+	s.Lock()
+	defer s.Unlock()
 	switch known := s.executions[in.ExecutionArn]; {
 	case known != nil:
 		awstest.Reply(w, known)
@@ -141,9 +135,9 @@ func (s *target) stop(w http.ResponseWriter, r *http.Request) {
 	in := awstest.Read[struct {
 		ExecutionArn string `json:"executionArn"`
 		Cause        string `json:"cause"`
-	}](s.t, r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	}](s.T, r)
+	s.Lock()
+	defer s.Unlock()
 	known := s.executions[in.ExecutionArn]
 	if known == nil || known.Status != "RUNNING" || strings.Contains(known.StateMachineArn, "stubborn") {
 		awstest.Fail(w, 400, "ValidationException", "cannot be stopped")
@@ -155,8 +149,8 @@ func (s *target) stop(w http.ResponseWriter, r *http.Request) {
 
 // ofAttempt returns how many executions an attempt has.
 func (s *target) ofAttempt(_ *testing.T, id run.AttemptID) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	n := 0
 	for _, e := range s.executions {
 		if strings.Contains(e.Input, string(id)) {
@@ -180,8 +174,7 @@ func (s *target) bench() jobtest.Bench {
 		{Name: "TIMED_OUT", Config: ended("TIMED_OUT"), Want: job.Status{Result: run.ResultTimeout, Category: run.Timeout, Message: "TIMED_OUT: "}},
 	}
 	busy := awstest.Busy(types.ExecutionStatus("").Values(), ends, ended)
-	return jobtest.Bench{
-		New: func(t *testing.T) job.Type { return newType(t, s.URL) }, NewConfig: newConfig,
+	return s.Bench(jobtest.Bench{
 		Good: ended("SUCCEEDED"), Endless: config("endless"), Leaking: ended("FAILED"),
 		Ends: ends, Busy: busy,
 		Undocumented: map[string]string{"a state of tomorrow": ended("DREAMING")},
@@ -198,14 +191,8 @@ func (s *target) bench() jobtest.Bench {
 			{Name: "no such machine", Config: config("missing"), Want: job.Refusal{Category: run.Permanent, Reason: "get " + machine + "missing: StateMachineDoesNotExist"}},
 			{Name: "express", Config: config("express"), Want: job.Refusal{Category: run.Permanent, Reason: "use one of type STANDARD"}},
 		},
-		Wire: &s.Wire, Authorised: func(c jobtest.Call) bool { return awstest.Signed(c, "states") },
 		Starts: s.ofAttempt,
-		Lose: func(*testing.T) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.lose = 1
-		},
-	}
+	})
 }
 
 func TestStepFunction(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
@@ -213,26 +200,18 @@ func TestStepFunction(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
 // TestWhateverStepFunctionsAnswers knows that a start reads the state machine first.
 func TestWhateverStepFunctionsAnswers(t *testing.T) {
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
-		New: newType, NewConfig: newConfig, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return config("any-${env:JOBTEST_TOKEN}") },
+		New: kind.New, NewConfig: kind.Config, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return config("any-${env:JOBTEST_TOKEN}") },
 		Begins: func(r *http.Request) bool { return r.Header.Get("X-Amz-Target") == "AWSStepFunctions.StartExecution" },
 		Handle: func(run.AttemptID) run.Handle { return "x" },
 	})
 }
 
 func TestEveryErrorOfStepFunctionsHasItsVerdict(t *testing.T) {
-	s := newTarget(t)
-	awstest.CheckErrors(t, awstest.ErrorBench{
+	newTarget(t).CheckErrors(t, awstest.ErrorBench{
 		Service: "sfn", Operations: []string{"StartExecution", "DescribeExecution", "DescribeStateMachine", "StopExecution"}, Errors: stepfunction.ServiceErrors,
 		Adopted: []string{"ExecutionAlreadyExists"},
-		Server:  s.Server, Begins: "AWSStepFunctions.StartExecution", Type: newType(t, s.URL),
-		Attempt: jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), config("any"), newConfig()),
+		Begins:  "AWSStepFunctions.StartExecution", Config: config("any"),
 	})
-}
-
-// begin starts an execution on the target.
-func (s *target) begin(t *testing.T, id run.AttemptID, config string) (job.Type, job.Attempt, job.Started) {
-	t.Helper()
-	return jobtest.Begin(t, newType(t, s.URL), id, config, newConfig())
 }
 
 func TestTheInputIsJSON(t *testing.T) {
@@ -240,7 +219,7 @@ func TestTheInputIsJSON(t *testing.T) {
 		"": "{}", "input: {a: '<&', b: [1, true]}\n": `{"a":"<&","b":[1,true]}`, "input: '{\"hour\": ${ATTEMPT}}'\n": `{"hour": 1}`, "input: [1]\n": "[1]", "input: 5\n": "5",
 	} {
 		s := newTarget(t)
-		_, _, started := s.begin(t, "orders/cron/2026-03-03/1", "stateMachineARN: "+machine+"endless\n"+input)
+		_, _, started := s.Begin(t, "orders/cron/2026-03-03/1", "stateMachineARN: "+machine+"endless\n"+input)
 		if got := s.executions["arn:aws:states:eu-west-1:123456789012:execution:endless:"+string(started.Handle)].Input; got != want {
 			t.Errorf("%s: got %s, want %s", input, got, want)
 		}
@@ -252,7 +231,7 @@ func TestTheInputIsJSON(t *testing.T) {
 func TestAVersionOrAliasIsStartedAsItIs(t *testing.T) {
 	for _, qualifier := range []string{":7", ":prod"} {
 		s := newTarget(t)
-		kind, a, started := s.begin(t, "orders/cron/2026-03-03/1", "stateMachineARN: "+machine+"endless"+qualifier+"\n")
+		kind, a, started := s.Begin(t, "orders/cron/2026-03-03/1", "stateMachineARN: "+machine+"endless"+qualifier+"\n")
 		if got := s.executions["arn:aws:states:eu-west-1:123456789012:execution:endless:"+string(started.Handle)].StateMachineArn; got != machine+"endless"+qualifier {
 			t.Errorf("started %s", got)
 		}
@@ -264,8 +243,8 @@ func TestAVersionOrAliasIsStartedAsItIs(t *testing.T) {
 
 func TestAnExecutionThatWasStartedWithAnotherInputIsAdopted(t *testing.T) {
 	s := newTarget(t)
-	_, _, first := s.begin(t, "orders/cron/2026-03-03/1", "stateMachineARN: "+machine+"endless\ninput: {a: 1}\n")
-	_, _, again := s.begin(t, "orders/cron/2026-03-03/1", "stateMachineARN: "+machine+"endless\ninput: {a: 2}\n")
+	_, _, first := s.Begin(t, "orders/cron/2026-03-03/1", "stateMachineARN: "+machine+"endless\ninput: {a: 1}\n")
+	_, _, again := s.Begin(t, "orders/cron/2026-03-03/1", "stateMachineARN: "+machine+"endless\ninput: {a: 2}\n")
 	if first.Handle != again.Handle || len(s.executions) != 1 {
 		t.Errorf("got %s and %s", first.Handle, again.Handle)
 	}
@@ -274,9 +253,9 @@ func TestAnExecutionThatWasStartedWithAnotherInputIsAdopted(t *testing.T) {
 func TestTheRegionIsThatOfTheARN(t *testing.T) {
 	s := newTarget(t)
 	for config, want := range map[string]string{"": "/eu-west-1/states/", "region: us-east-1\n": "/us-east-1/states/"} {
-		kind := newType(t, s.URL)
+		kind := s.New(t)
 		t.Setenv("AWS_REGION", "ap-south-1")
-		a := jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), "stateMachineARN: "+machine+"endless\n"+config, newConfig())
+		a := s.Expand(t, "stateMachineARN: "+machine+"endless\n"+config)
 		if err := kind.(job.Checker).Check(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +267,7 @@ func TestTheRegionIsThatOfTheARN(t *testing.T) {
 }
 
 func TestAnExecutionThatDoesNotEndIsToldToThoseWhoStopIt(t *testing.T) {
-	kind, a, started := newTarget(t).begin(t, "orders/cron/2026-03-03/1", config("stubborn"))
+	kind, a, started := newTarget(t).Begin(t, "orders/cron/2026-03-03/1", config("stubborn"))
 	if err := kind.(job.Stopper).Stop(t.Context(), a, started.Handle); err == nil || !strings.Contains(err.Error(), "cannot be stopped") {
 		t.Errorf("got %v", err)
 	}
