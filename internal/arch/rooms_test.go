@@ -68,30 +68,29 @@ var decideOrder = []string{
 // one more folder name; an exact entry wins over a pattern. A package that is not here fails the
 // test: it has to be given a place first.
 var rooms = map[string]layer{
-	"internal/store":            contract,
-	"internal/store/row":        engine, // what a database offers to package record
-	"internal/store/record":     kit,    // the store on an engine, the same for all of them
-	"internal/store/storetest":  suite,
-	"internal/store/rowtest":    suite,
-	"internal/store/redistest":  kit,     // starts a real Redis, for tests and for bench
-	"internal/store/dynamotest": command, // tests only: it starts a server, and makes the adapter's tables there
-	"internal/store/*":          adapter,
-	"internal/job":              contract,
-	"internal/job/jobtest":      suite,
-	"internal/period/zonetest":  suite,
-	"internal/job/all":          assembly,
-	"internal/job/rest":         kit,
-	"internal/job/awsapi":       kit,
-	"internal/job/awstest":      suite,
-	"internal/otlp/otlptest":    suite,
-	"internal/program":          kit, // how programs are started on this machine
-	"internal/datadir":          kit, // takes a data directory for one process
-	"internal/job/*":            adapter,
-	"internal/sink":             contract,
-	"internal/sink/post":        kit,
-	"internal/sink/sinktest":    suite,
-	"internal/sink/*":           adapter,
-	"internal/egress":           contract, // what adapters send HTTP through
+	"internal/store":             contract,
+	"internal/store/row":         engine, // what a database offers to package record
+	"internal/store/record":      kit,    // the store on an engine, the same for all of them
+	"internal/store/storetest":   suite,
+	"internal/store/rowtest":     suite,
+	"internal/store/redistest":   kit,     // starts a real Redis, for tests and for bench
+	"internal/store/dynamotest":  command, // tests only: it starts a server, and makes the adapter's tables there
+	"internal/store/*":           adapter,
+	"internal/job":               contract,
+	"internal/job/jobtest":       suite,
+	"internal/period/periodtest": suite,
+	"internal/job/all":           assembly,
+	"internal/job/rest":          kit,
+	"internal/job/awsapi":        kit,
+	"internal/job/awstest":       suite,
+	"internal/program":           kit, // how programs are started on this machine
+	"internal/datadir":           kit, // takes a data directory for one process
+	"internal/job/*":             adapter,
+	"internal/sink":              contract,
+	"internal/sink/post":         kit,
+	"internal/sink/sinktest":     suite,
+	"internal/sink/*":            adapter,
+	"internal/egress":            contract, // what adapters send HTTP through
 
 	"internal/catalog":       handle,
 	"internal/gate":          handle,
@@ -181,7 +180,7 @@ var forTests = map[string]string{
 	"internal/job/jobtest":             "it is a conformance suite",
 	"internal/job/awstest":             "it stands for AWS",
 	"internal/otlp/otlptest":           "it stands for a collector",
-	"internal/period/zonetest":         "it lists the clock changes that tests look at",
+	"internal/period/periodtest":       "it parses periods for tests, and lists the clock changes that they look at",
 	"internal/sink/sinktest":           "it is a conformance suite",
 	"internal/store/storetest":         "it is a conformance suite",
 	"internal/store/rowtest":           "it is a conformance suite",

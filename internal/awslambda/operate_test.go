@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/awslambda"
-	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -41,19 +41,10 @@ func (w *world) ask(t *testing.T, id string, o awslambda.Operation) awslambda.Ou
 	return out
 }
 
-func date(t *testing.T, text string) period.Period {
-	t.Helper()
-	p, err := period.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 // An operator's request is a row, which the stream-router carries out and answers.
 func TestOperatorRequestsAreRows(t *testing.T) {
 	w, tables := onTables(t, daily)
-	yesterday := date(t, "2026-03-02")
+	yesterday := periodtest.Parse(t, "2026-03-02")
 	asked := func(o awslambda.Operation) awslambda.Operation {
 		o.By, o.Reason = "ann", "late file"
 		return o
@@ -92,7 +83,7 @@ func TestOperatorRequestsAreRows(t *testing.T) {
 	if out := w.ask(t, "p4", asked(awslambda.Operation{Action: awslambda.ResumeAll})); len(out.Pipelines) != 1 {
 		t.Errorf("resume all: %+v", out)
 	}
-	filled := w.ask(t, "b1", asked(awslambda.Operation{Action: awslambda.Backfill, Pipeline: "orders", From: date(t, "2026-02-27"), To: date(t, "2026-02-28")}))
+	filled := w.ask(t, "b1", asked(awslambda.Operation{Action: awslambda.Backfill, Pipeline: "orders", From: periodtest.Parse(t, "2026-02-27"), To: periodtest.Parse(t, "2026-02-28")}))
 	if len(filled.Backfilled) != 2 || filled.Backfilled[0].Action != router.BackfillOpen {
 		t.Errorf("backfill: %+v", filled)
 	}
@@ -114,7 +105,7 @@ func TestOperatorRequestsAreRows(t *testing.T) {
 // A request whose record is redelivered is carried out once.
 func TestARepeatedRequestIsCarriedOutOnce(t *testing.T) {
 	w, local := onTables(t, daily)
-	o := awslambda.Operation{Action: awslambda.Trigger, Pipeline: "orders", Period: date(t, "2026-03-02"), By: "ann", Reason: "late file"}
+	o := awslambda.Operation{Action: awslambda.Trigger, Pipeline: "orders", Period: periodtest.Parse(t, "2026-03-02"), By: "ann", Reason: "late file"}
 	w.ask(t, "t1", o)
 	body, _ := json.Marshal(o)
 	local.Put(dynamo.Control, fmt.Sprintf(`{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "REQUEST#t1"}, "request": {"S": %q}, "again": {"BOOL": true}}`, body))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job/all"
-	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/rule"
@@ -38,21 +38,12 @@ func define(t *testing.T, texts ...string) map[pipeline.ID]*pipeline.Definition 
 	return defs
 }
 
-func at(t *testing.T, name string) period.Period {
-	t.Helper()
-	p, err := period.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 // write stores a reading for a period ("" means undated) at now.
 func write(t *testing.T, s store.Sensors, id pipeline.ID, key sensor.Key, date string, fields sensor.Fields, now time.Time) {
 	t.Helper()
 	r := sensor.Reading{Key: key, Fields: fields}
 	if date != "" {
-		r.Period = at(t, date)
+		r.Period = periodtest.Parse(t, date)
 	}
 	if _, err := s.PutReadings(context.Background(), []store.Write{{Pipeline: id, Reading: r}}, now); err != nil {
 		t.Fatal(err)
@@ -76,7 +67,7 @@ validation: {rules: [{key: rows, check: gte, field: count, value: 10}, {key: sha
 
 func TestGateOpensOnStoredReadings(t *testing.T) {
 	s := memory.New()
-	q := gate.Question{Definition: define(t, orders)["orders"], Period: at(t, "2026-03-03")}
+	q := gate.Question{Definition: define(t, orders)["orders"], Period: periodtest.Parse(t, "2026-03-03")}
 	if v := evaluate(t, s, q, morning); v.Open() {
 		t.Error("the gate is open without a reading")
 	}
@@ -94,7 +85,7 @@ func TestGateOpensOnStoredReadings(t *testing.T) {
 
 func TestReadingOfAnotherDayDoesNotCount(t *testing.T) {
 	s := memory.New()
-	q := gate.Question{Definition: define(t, orders)["orders"], Period: at(t, "2026-03-03")}
+	q := gate.Question{Definition: define(t, orders)["orders"], Period: periodtest.Parse(t, "2026-03-03")}
 	write(t, s, "orders", "rows", "2026-03-02", sensor.Fields{"count": int64(12)}, morning)
 	v := evaluate(t, s, q, morning)
 	if reason := v.Verdict.Leaves[1].Reason; !strings.Contains(reason, "2026-03-02") {
@@ -104,7 +95,7 @@ func TestReadingOfAnotherDayDoesNotCount(t *testing.T) {
 
 func TestYesterdaysUndatedStartConditionNeverStartsToday(t *testing.T) {
 	s := memory.New()
-	q := gate.Question{Definition: define(t, orders)["orders"], Period: at(t, "2026-03-03")}
+	q := gate.Question{Definition: define(t, orders)["orders"], Period: periodtest.Parse(t, "2026-03-03")}
 	write(t, s, "orders", "ready", "", sensor.Fields{"status": "yes"}, morning.Add(-9*time.Hour))
 	if got := evaluate(t, s, q, morning).Verdict.Leaves[0]; got.Outcome != rule.Unknown {
 		t.Errorf("written the evening before: %s, want unknown (%s)", got.Outcome, got.Reason)
@@ -123,7 +114,7 @@ validation: {rules: [{key: rows, check: exists}]}
 
 func TestStartConditionIsIncludedBesideTheGate(t *testing.T) {
 	s := memory.New()
-	q := gate.Question{Definition: define(t, streamed)["events"], Period: at(t, "2026-03-03")}
+	q := gate.Question{Definition: define(t, streamed)["events"], Period: periodtest.Parse(t, "2026-03-03")}
 	write(t, s, "events", "ready", "", sensor.Fields{"n": int64(1)}, morning)
 	write(t, s, "events", "rows", "", sensor.Fields{"n": int64(1)}, morning)
 	then := evaluate(t, s, q, morning)
@@ -143,7 +134,7 @@ func TestStartConditionIsIncludedBesideTheGate(t *testing.T) {
 func TestPostRunRulesAreEvaluatedAlone(t *testing.T) {
 	s := memory.New()
 	d := define(t, streamed+"postRun: {rules: [{key: out, check: exists}]}\n")["events"]
-	v := evaluate(t, s, gate.Question{Definition: d, Gate: d.PostRun.Gate, Period: at(t, "2026-03-03")}, morning)
+	v := evaluate(t, s, gate.Question{Definition: d, Gate: d.PostRun.Gate, Period: periodtest.Parse(t, "2026-03-03")}, morning)
 	if len(v.Sensors) != 1 || v.Sensors[0].Key != "out" {
 		t.Errorf("got %+v, want out alone", v.Sensors)
 	}
@@ -165,7 +156,7 @@ func judge(d *pipeline.Definition, v gate.View, now time.Time) rule.Outcome {
 func TestStoredFactsAloneGiveTheSameVerdict(t *testing.T) {
 	s := memory.New()
 	d := define(t, orders)["orders"]
-	q := gate.Question{Definition: d, Period: at(t, "2026-03-03")}
+	q := gate.Question{Definition: d, Period: periodtest.Parse(t, "2026-03-03")}
 	write(t, s, "orders", "ready", "2026-03-03", sensor.Fields{"status": "yes"}, morning)
 	write(t, s, "common", "shared", "", sensor.Fields{}, morning)
 	expiring := sensor.Reading{Key: "rows", Fields: sensor.Fields{"count": int64(12)}, ExpiresAt: morning.Add(time.Hour)}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/gate/gatetest"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -35,7 +36,7 @@ func landed(t *testing.T, s store.Store, day string, except ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := at(t, day)
+	p := periodtest.Parse(t, day)
 	for from := p.Start(zone); from.Before(p.End(zone)); from = from.Add(time.Hour) {
 		name := day + from.In(zone).Format("T15")
 		if name == "2026-11-01T01" && from.In(zone).Format("-07:00") == "-05:00" {
@@ -52,7 +53,7 @@ func TestEveryHourOfADayCounts(t *testing.T) {
 	for day, hours := range map[string]int{"2026-03-03": 24, "2026-03-08": 23, "2026-11-01": 25} {
 		s := memory.New()
 		landed(t, s, day)
-		v := evaluate(t, s, gate.Question{Definition: def, Period: at(t, day)}, morning)
+		v := evaluate(t, s, gate.Question{Definition: def, Period: periodtest.Parse(t, day)}, morning)
 		if want := fmt.Sprintf("%d of %d", hours, hours); v.Verdict.Leaves[0].Reason != want {
 			t.Errorf("%s: %s, want %s", day, v.Verdict.Leaves[0].Reason, want)
 		}
@@ -60,12 +61,12 @@ func TestEveryHourOfADayCounts(t *testing.T) {
 	s := memory.New()
 	landed(t, s, "2026-11-01", "2026-11-01T01-05:00", "2026-11-01T07")
 	write(t, s, "gold", "landed", "", sensor.Fields{"complete": true}, morning) // undated: says nothing about an hour
-	v := evaluate(t, s, gate.Question{Definition: def, Period: at(t, "2026-11-01")}, morning)
+	v := evaluate(t, s, gate.Question{Definition: def, Period: periodtest.Parse(t, "2026-11-01")}, morning)
 	if want := "23 of 25: T01-05:00 no reading, T07 no reading"; v.Verdict.Leaves[0].Reason != want {
 		t.Errorf("%s, want %s", v.Verdict.Leaves[0].Reason, want)
 	}
 	write(t, s, "gold", "landed", "2026-11", sensor.Fields{"complete": true}, morning) // the month's fact holds for its hours
-	v = evaluate(t, s, gate.Question{Definition: def, Period: at(t, "2026-11-01")}, morning)
+	v = evaluate(t, s, gate.Question{Definition: def, Period: periodtest.Parse(t, "2026-11-01")}, morning)
 	if want := "25 of 25"; v.Verdict.Leaves[0].Reason != want {
 		t.Errorf("%s, want %s", v.Verdict.Leaves[0].Reason, want)
 	}
@@ -80,12 +81,12 @@ validation: {rules: [{key: q, check: exists, over: {last: 3, of: day, atLeast: 2
 	s := memory.New()
 	write(t, s, "gold", "q", "2026-03-06", sensor.Fields{}, morning) // Friday
 	write(t, s, "gold", "q", "2026-03-07", sensor.Fields{}, morning)
-	v := evaluate(t, s, gate.Question{Definition: def, Period: at(t, "2026-03-09")}, morning)
+	v := evaluate(t, s, gate.Question{Definition: def, Period: periodtest.Parse(t, "2026-03-09")}, morning)
 	if want := "1 of 2: 2026-03-05 no reading, 2026-03-09 no reading"; v.Verdict.Leaves[0].Reason != want || v.Open() {
 		t.Errorf("%s, want %s", v.Verdict.Leaves[0].Reason, want)
 	}
 	write(t, s, "gold", "q", "2026-03-09", sensor.Fields{}, morning)
-	if v := evaluate(t, s, gate.Question{Definition: def, Period: at(t, "2026-03-09")}, morning); !v.Open() {
+	if v := evaluate(t, s, gate.Question{Definition: def, Period: periodtest.Parse(t, "2026-03-09")}, morning); !v.Open() {
 		t.Errorf("closed: %s", v.Verdict.Leaves[0].Reason)
 	}
 }
@@ -101,7 +102,7 @@ validation: {rules: [{key: closed, check: exists, over: {slices: month}}, {key: 
 	write(t, s, "books", "closed", "2026-03", sensor.Fields{}, morning)
 	write(t, s, "books", "rates", "2025-Q4", sensor.Fields{}, morning)
 	write(t, s, "books", "rates", "2026-03", sensor.Fields{}, morning) // a month says nothing about its quarter
-	v := evaluate(t, s, gate.Question{Definition: def, Period: at(t, "2026-Q1")}, morning)
+	v := evaluate(t, s, gate.Question{Definition: def, Period: periodtest.Parse(t, "2026-Q1")}, morning)
 	for i, want := range []string{"2 of 3: 2026-02 no reading", "1 of 2: 2026-Q1 no reading"} {
 		if got := v.Verdict.Leaves[i].Reason; got != want || v.Open() {
 			t.Errorf("%s, want %s", got, want)
@@ -109,7 +110,7 @@ validation: {rules: [{key: closed, check: exists, over: {slices: month}}, {key: 
 	}
 	write(t, s, "books", "closed", "2026-Q1", sensor.Fields{}, morning) // the quarter's fact holds for its months
 	write(t, s, "books", "rates", "2026-Q1", sensor.Fields{}, morning)
-	if v := evaluate(t, s, gate.Question{Definition: def, Period: at(t, "2026-Q1")}, morning); !v.Open() {
+	if v := evaluate(t, s, gate.Question{Definition: def, Period: periodtest.Parse(t, "2026-Q1")}, morning); !v.Open() {
 		t.Errorf("closed: %s, %s", v.Verdict.Leaves[0].Reason, v.Verdict.Leaves[1].Reason)
 	}
 }
@@ -131,7 +132,7 @@ func stored(t *testing.T, v gate.View, now time.Time) store.Snapshot {
 func TestGateOpensByTimeAloneAtOpensAt(t *testing.T) {
 	def := define(t, hourly)["gold"]
 	s := memory.New()
-	q := gate.Question{Definition: def, Period: at(t, "2026-03-03")}
+	q := gate.Question{Definition: def, Period: periodtest.Parse(t, "2026-03-03")}
 	six := time.Date(2026, 3, 4, 11, 0, 0, 0, time.UTC) // in New York
 	landed(t, s, "2026-03-03", "2026-03-03T05")
 	write(t, s, "gold", "rows", "2026-03-03", sensor.Fields{"count": int64(7)}, six.Add(-20*time.Minute))
@@ -172,7 +173,7 @@ func TestGateOpensByTimeAloneAtOpensAt(t *testing.T) {
 func TestPreferenceMayCountFromTheOpening(t *testing.T) {
 	def := define(t, strings.Replace(hourly, `"09:00"`, "45m", 1))["gold"]
 	opened := morning.Add(7 * time.Minute)
-	v := evaluate(t, memory.New(), gate.Question{Definition: def, Period: at(t, "2026-03-02"), Opened: opened}, opened)
+	v := evaluate(t, memory.New(), gate.Question{Definition: def, Period: periodtest.Parse(t, "2026-03-02"), Opened: opened}, opened)
 	if want := opened.Add(45 * time.Minute); !v.PreferUntil.Equal(want) {
 		t.Errorf("prefers until %s, want %s", v.PreferUntil, want)
 	}

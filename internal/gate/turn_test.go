@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -45,7 +46,7 @@ job: {type: command, config: {command: "true"}}
 
 // ofDay returns the first attempt of a day's run, evaluated before.
 func ofDay(t *testing.T, date string, status run.Status, change ...func(*run.Progress)) run.Run {
-	r := run.Run{Key: run.Key{Pipeline: "orders", Schedule: pipeline.ByCron, Period: at(t, date)}, Status: status, Attempt: 1}
+	r := run.Run{Key: run.Key{Pipeline: "orders", Schedule: pipeline.ByCron, Period: periodtest.Parse(t, date)}, Status: status, Attempt: 1}
 	r.Progress.LastEvaluation = morning.Add(-time.Minute)
 	for _, do := range change {
 		do(&r.Progress)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
@@ -40,7 +41,7 @@ func newHouse(t *testing.T, size, cron string) house {
 func (h house) evaluate(t *testing.T, date string) gate.View {
 	t.Helper()
 	return evaluate(t, h.store, gate.Question{
-		Definition: h.defs["gold"], Period: at(t, date),
+		Definition: h.defs["gold"], Period: periodtest.Parse(t, date),
 		Upstream: func(id pipeline.ID) *pipeline.Definition { return h.defs[id] },
 	}, morning)
 }
@@ -49,7 +50,7 @@ func (h house) evaluate(t *testing.T, date string) gate.View {
 func (h house) move(t *testing.T, date string, to run.Status, attempt int, now time.Time) {
 	t.Helper()
 	ctx := context.Background()
-	key := run.Key{Pipeline: "silver", Schedule: pipeline.ByCron, Period: at(t, date)}
+	key := run.Key{Pipeline: "silver", Schedule: pipeline.ByCron, Period: periodtest.Parse(t, date)}
 	read, err := h.store.Run(ctx, key)
 	if err != nil {
 		read = run.Run{}
@@ -138,10 +139,10 @@ func TestRunOfTheExactPeriodTakesPrecedence(t *testing.T) {
 		t.Errorf("while it runs: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
 	}
 	h.move(t, "2026-03-03T10", run.Completed, 1, morning)
-	if v := h.evaluate(t, "2026-03-03T10"); !v.Open() || v.Sensors[0].Period != at(t, "2026-03-03T10") {
+	if v := h.evaluate(t, "2026-03-03T10"); !v.Open() || v.Sensors[0].Period != periodtest.Parse(t, "2026-03-03T10") {
 		t.Errorf("completed: %q for %s", v.Verdict.Leaves[0].Reason, v.Sensors[0].Period)
 	}
-	if v := h.evaluate(t, "2026-03-03T11"); !v.Open() || v.Sensors[0].Period != at(t, "2026-03-03") {
+	if v := h.evaluate(t, "2026-03-03T11"); !v.Open() || v.Sensors[0].Period != periodtest.Parse(t, "2026-03-03") {
 		t.Errorf("an hour without a run of its own: %q for %s", v.Verdict.Leaves[0].Reason, v.Sensors[0].Period)
 	}
 }

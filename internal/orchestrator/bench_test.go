@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/orchestrator"
-	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
@@ -66,7 +66,7 @@ func newBench(t *testing.T, file string, kind func(*target) job.Type) *bench {
 	b.kind = kind(b.target)
 	b.catalog = catalog.New(b.store, all.Kinds())
 	b.apply(file)
-	b.key = run.Key{Pipeline: "orders", Schedule: b.def.Opens, Period: at(t, "2026-03-03")}
+	b.key = run.Key{Pipeline: "orders", Schedule: b.def.Opens, Period: periodtest.Parse(t, "2026-03-03")}
 	b.steps = b.controller("a", b.store)
 	return b
 }
@@ -102,15 +102,6 @@ func (b *bench) controller(replica string, s keeper) *orchestrator.Orchestrator 
 		jobs[k.Name] = b.kind
 	}
 	return orchestrator.New(orchestrator.Deps{Store: s, Catalog: b.catalog, Jobs: jobs, Replica: replica, Lease: lease, Early: b.early})
-}
-
-func at(t *testing.T, name string) period.Period {
-	t.Helper()
-	p, err := period.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 func (b *bench) clock() time.Time { return b.now }

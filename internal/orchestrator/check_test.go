@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/orchestrator"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -298,7 +299,7 @@ func TestTaskOfAnEndedOrMissingRunIsDropped(t *testing.T) {
 	b.wait(time.Minute)
 	b.step()
 	stray := b.key
-	stray.Period = at(t, "2020-01-01")
+	stray.Period = periodtest.Parse(t, "2020-01-01")
 	for _, key := range []run.Key{b.key, stray} {
 		b.commit(store.Batch{ID: "stray " + key.String(), Tasks: []store.Task{advance(key, b.now)}})
 		b.step()

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -19,7 +20,7 @@ var limited = strings.ReplaceAll(daily, "cron:", "maxActive: 1, cron:")
 func (b *bench) day(n int) run.Key {
 	b.t.Helper()
 	key := b.key
-	key.Period = at(b.t, fmt.Sprintf("2026-03-%02d", n))
+	key.Period = periodtest.Parse(b.t, fmt.Sprintf("2026-03-%02d", n))
 	return key
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/period/zonetest"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 )
 
 // row is a slice with its first instant and length, as a table wants it.
@@ -89,8 +89,8 @@ func TestSlicesOfKnownDays(t *testing.T) {
 			"1883-11-18T12:03 1883-11-18T16:59:02Z 58s", "1883-11-18T12:00-05:00 1883-11-18T17:00:00Z 1m0s",
 		}},
 	} {
-		zone := zonetest.Load(t, c.zone)
-		first := parse(t, c.first)
+		zone := periodtest.Load(t, c.zone)
+		first := periodtest.Parse(t, c.first)
 		var got []string
 		for n := range c.want {
 			got = append(got, row(first.Add(n, zone), zone))
@@ -136,7 +136,7 @@ func TestClockSetForwardInsideAnHourShortensItAndSetBackSplitsIt(t *testing.T) {
 		zone := shifted(t, at, c.before, c.after)
 		var got []string
 		for n := range c.want {
-			got = append(got, row(parse(t, "2026-06-01T10").Add(n, zone), zone))
+			got = append(got, row(periodtest.Parse(t, "2026-06-01T10").Add(n, zone), zone))
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("from %d to %d (-want +got):\n%s", c.before, c.after, diff)
@@ -155,7 +155,7 @@ func TestSkippedSliceIsEmptyAtTheNextInstant(t *testing.T) {
 		{"America/New_York", "2026-03-08T02", "2026-03-08T07:00:00Z", "2026-03-08T03", "2026-03-08T01"},
 		{"America/New_York", "2026-03-08T02:30", "2026-03-08T07:00:00Z", "2026-03-08T03:00", "2026-03-08T01:59"},
 	} {
-		zone, p := zonetest.Load(t, c.zone), parse(t, c.name)
+		zone, p := periodtest.Load(t, c.zone), periodtest.Parse(t, c.name)
 		want := fmt.Sprintf("%s %s 0s", c.name, c.at)
 		if got := row(p, zone); got != want {
 			t.Errorf("%s: %s, want %s", c.zone, got, want)
@@ -167,9 +167,9 @@ func TestSkippedSliceIsEmptyAtTheNextInstant(t *testing.T) {
 }
 
 func TestOffsetThatNothingRepeatsStillMeansItsInstant(t *testing.T) {
-	zone := zonetest.Load(t, "America/New_York")
+	zone := periodtest.Load(t, "America/New_York")
 	want := "2026-07-01T01-05:00 2026-07-01T06:00:00Z 0s"
-	if got := row(parse(t, "2026-07-01T01-05:00"), zone); got != want {
+	if got := row(periodtest.Parse(t, "2026-07-01T01-05:00"), zone); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -192,7 +192,7 @@ func TestWallIsTheFirstInstantThatShowsTheTimeOrALaterOne(t *testing.T) {
 		{"America/St_Johns", 2010, 11, 7, 0, 0, "2010-11-07T02:30:00Z"},
 		{"UTC", 2026, 2, 29, 24, 90, "2026-03-02T01:30:00Z"},
 	} {
-		got := period.Wall(c.year, time.Month(c.month), c.day, c.hh, c.mm, zonetest.Load(t, c.zone)).Format(time.RFC3339)
+		got := period.Wall(c.year, time.Month(c.month), c.day, c.hh, c.mm, periodtest.Load(t, c.zone)).Format(time.RFC3339)
 		if got != c.want {
 			t.Errorf("%s %d-%d-%d %d:%d is at %s, want %s", c.zone, c.year, c.month, c.day, c.hh, c.mm, got, c.want)
 		}
@@ -201,7 +201,7 @@ func TestWallIsTheFirstInstantThatShowsTheTimeOrALaterOne(t *testing.T) {
 
 func TestOutsideFourDigitYearsThereIsNoPeriod(t *testing.T) {
 	sizes := []period.Size{period.Minute, period.Hour, period.Day, period.Week, period.Month, period.Quarter, 0, 200}
-	zones := []*time.Location{nil, time.UTC, zonetest.Load(t, "America/New_York"), zonetest.Load(t, "Asia/Kathmandu"), time.FixedZone("odd", math.MaxInt32)}
+	zones := []*time.Location{nil, time.UTC, periodtest.Load(t, "America/New_York"), periodtest.Load(t, "Asia/Kathmandu"), time.FixedZone("odd", math.MaxInt32)}
 	for _, zone := range zones {
 		for _, size := range sizes {
 			for _, sec := range []int64{math.MinInt64, -1 << 40, 1 << 40, math.MaxInt64} {
@@ -215,7 +215,7 @@ func TestOutsideFourDigitYearsThereIsNoPeriod(t *testing.T) {
 			"9999-W52": 1, "0001-W01": -1, "9999-12": 1, "0001-01": -1, "2026-W10": math.MaxInt, "2026-03": math.MinInt,
 			"9999-Q4": 1, "0001-Q1": -1, "2026-Q1": math.MinInt, "2026-Q2": math.MaxInt,
 		} {
-			if p := parse(t, name).Add(n, zone); !p.IsZero() {
+			if p := periodtest.Parse(t, name).Add(n, zone); !p.IsZero() {
 				t.Errorf("%s and %d more is %s", name, n, p)
 			}
 		}
@@ -227,16 +227,16 @@ func TestOutsideFourDigitYearsThereIsNoPeriod(t *testing.T) {
 }
 
 func TestLongWaysAreCountedLikeShortOnes(t *testing.T) {
-	zone := zonetest.Load(t, "America/New_York")
+	zone := periodtest.Load(t, "America/New_York")
 	for first, size := range map[string]time.Duration{"2026-03-03T07": time.Hour, "2026-03-03T07:00": time.Minute} {
 		const years = 30
 		n := int(years * 365 * 24 * time.Hour / size)
-		got := parse(t, first).Add(-n, zone)
-		if back := got.Add(n, zone); back != parse(t, first) {
+		got := periodtest.Parse(t, first).Add(-n, zone)
+		if back := got.Add(n, zone); back != periodtest.Parse(t, first) {
 			t.Errorf("%d back and on again is %s", n, back)
 		}
 		// Hours and minutes here are never cut, so that counting them is measuring time.
-		if elapsed := parse(t, first).Start(zone).Sub(got.Start(zone)); elapsed != time.Duration(n)*size {
+		if elapsed := periodtest.Parse(t, first).Start(zone).Sub(got.Start(zone)); elapsed != time.Duration(n)*size {
 			t.Errorf("%d slices before %s is %s, %s away", n, first, got, elapsed)
 		}
 	}

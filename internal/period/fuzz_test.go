@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/period/zonetest"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 )
 
 func FuzzParse(f *testing.F) {
@@ -16,7 +16,7 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(text)
 	}
-	zone := zonetest.Load(f, "America/New_York")
+	zone := periodtest.Load(f, "America/New_York")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := period.Parse(text)
 		if err != nil {
@@ -42,7 +42,7 @@ func FuzzParse(f *testing.F) {
 
 func BenchmarkAt(b *testing.B) {
 	at := time.Date(2026, 7, 3, 10, 15, 0, 0, time.UTC)
-	zone := zonetest.Load(b, "America/New_York")
+	zone := periodtest.Load(b, "America/New_York")
 	for _, size := range []period.Size{period.Day, period.Hour, period.Minute} {
 		b.Run(size.String(), func(b *testing.B) {
 			b.ReportAllocs()
@@ -60,7 +60,7 @@ func BenchmarkAt(b *testing.B) {
 }
 
 func BenchmarkStart(b *testing.B) {
-	zone, p := zonetest.Load(b, "America/New_York"), parse(b, "2026-07-03T10")
+	zone, p := periodtest.Load(b, "America/New_York"), periodtest.Parse(b, "2026-07-03T10")
 	b.ReportAllocs()
 	for b.Loop() {
 		p.Start(zone)
@@ -68,7 +68,7 @@ func BenchmarkStart(b *testing.B) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	zone, p := zonetest.Load(b, "America/New_York"), parse(b, "2026-07-03T10")
+	zone, p := periodtest.Load(b, "America/New_York"), periodtest.Parse(b, "2026-07-03T10")
 	b.ReportAllocs()
 	for b.Loop() {
 		p.Add(-1, zone)
@@ -76,7 +76,7 @@ func BenchmarkAdd(b *testing.B) {
 }
 
 func BenchmarkString(b *testing.B) {
-	p := parse(b, "2026-11-01T01:30-05:00")
+	p := periodtest.Parse(b, "2026-11-01T01:30-05:00")
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = p.String()

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/period/zonetest"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 )
 
 const reach = 90 * time.Minute // how far around a clock change the laws are checked, beyond the change itself
 
-func window(c zonetest.Change) (from, to time.Time) {
+func window(c periodtest.Change) (from, to time.Time) {
 	from, to = c.Around(reach)
 	return from.Truncate(time.Hour), to
 }
@@ -24,7 +24,7 @@ type slice struct {
 // watch looks at the clock of a zone every minute and writes down the slices it shows: a new one
 // whenever the layout's text changes or the clock goes back, with its offset if that text was seen
 // before.
-func watch(c zonetest.Change, layout string) []slice {
+func watch(c periodtest.Change, layout string) []slice {
 	from, to := window(c)
 	var slices []slice
 	seen := map[string]bool{}
@@ -49,7 +49,7 @@ func watch(c zonetest.Change, layout string) []slice {
 }
 
 func TestHoursAndMinutesAreWhatTheClockShows(t *testing.T) {
-	for _, c := range zonetest.Changes(t) {
+	for _, c := range periodtest.Changes(t) {
 		for layout, size := range map[string]period.Size{"2006-01-02T15": period.Hour, "2006-01-02T15:04": period.Minute} {
 			for _, want := range watch(c, layout) {
 				for _, at := range []time.Time{want.start, want.end.Add(-time.Nanosecond)} {
@@ -70,7 +70,7 @@ func TestHoursAndMinutesAreWhatTheClockShows(t *testing.T) {
 }
 
 func TestDayIsTheLatestDateTheClockHasShown(t *testing.T) {
-	for _, c := range zonetest.Changes(t) {
+	for _, c := range periodtest.Changes(t) {
 		from, to := window(c)
 		latest := ""
 		for at := from; at.Before(to); at = at.Add(10 * time.Minute) {
@@ -85,7 +85,7 @@ func TestDayIsTheLatestDateTheClockHasShown(t *testing.T) {
 }
 
 func TestPeriodsPartitionTheTimeline(t *testing.T) {
-	for _, c := range zonetest.Changes(t) {
+	for _, c := range periodtest.Changes(t) {
 		from, to := window(c)
 		for _, size := range period.Sizes() {
 			seen := map[period.Period]bool{}

@@ -12,17 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/period/zonetest"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 )
-
-func parse(t testing.TB, name string) period.Period {
-	t.Helper()
-	p, err := period.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 func TestEveryFormIsReadIntoItsCanonicalName(t *testing.T) {
 	for text, want := range map[string]string{
@@ -55,7 +46,7 @@ func TestEveryFormIsReadIntoItsCanonicalName(t *testing.T) {
 		"0001-Q1":                   "0001-Q1",
 		"9999-Q4":                   "9999-Q4", // ends in the year 10000
 	} {
-		if got := parse(t, text).String(); got != want {
+		if got := periodtest.Parse(t, text).String(); got != want {
 			t.Errorf("Parse(%q) = %s, want %s", text, got, want)
 		}
 	}
@@ -135,11 +126,11 @@ func TestAnythingElseIsRefusedWithWhatWouldBeRight(t *testing.T) {
 
 func TestNewIgnoresFieldsBelowItsSize(t *testing.T) {
 	day, err := period.New(period.Day, 2026, 3, 3, 99, -1)
-	if err != nil || day != parse(t, "2026-03-03") {
+	if err != nil || day != periodtest.Parse(t, "2026-03-03") {
 		t.Errorf("day is %s, %v", day, err)
 	}
 	hour, err := period.New(period.Hour, 2026, 3, 3, 7, 99)
-	if err != nil || hour != parse(t, "2026-03-03T07") {
+	if err != nil || hour != periodtest.Parse(t, "2026-03-03T07") {
 		t.Errorf("hour is %s, %v", hour, err)
 	}
 }
@@ -190,7 +181,7 @@ func TestSizesReadAndWriteTheirNames(t *testing.T) {
 }
 
 func TestAPeriodTellsItsParts(t *testing.T) {
-	p := parse(t, "2026-11-01T01:30-05:00")
+	p := periodtest.Parse(t, "2026-11-01T01:30-05:00")
 	year, month, day := p.Date()
 	hour, minute := p.Clock()
 	got := []any{p.Size(), year, month, day, hour, minute, p.Weekday()}
@@ -201,7 +192,7 @@ func TestAPeriodTellsItsParts(t *testing.T) {
 }
 
 func TestOuterGoesByName(t *testing.T) {
-	minute := parse(t, "2026-11-01T01:30-05:00")
+	minute := periodtest.Parse(t, "2026-11-01T01:30-05:00")
 	for size, want := range map[period.Size]string{
 		period.Minute: "2026-11-01T01:30-05:00", period.Hour: "2026-11-01T01-05:00", period.Day: "2026-11-01",
 		period.Week: "2026-W44", period.Month: "2026-11", period.Quarter: "2026-Q4",
@@ -247,11 +238,11 @@ func TestHoldsGoesDownward(t *testing.T) {
 		{"2027-Q1", "2026-W53", false}, // its Sunday is in 2027
 		{"2026-11", "2026-Q4", false},
 	} {
-		if got := parse(t, c.outer).Holds(parse(t, c.inner)); got != c.want {
+		if got := periodtest.Parse(t, c.outer).Holds(periodtest.Parse(t, c.inner)); got != c.want {
 			t.Errorf("%s holds %s: %t", c.outer, c.inner, got)
 		}
 	}
-	if (period.Period{}).Holds(parse(t, "2026-11-01")) || (period.Period{}).Holds(period.Period{}) {
+	if (period.Period{}).Holds(periodtest.Parse(t, "2026-11-01")) || (period.Period{}).Holds(period.Period{}) {
 		t.Error("undated holds something")
 	}
 }
@@ -264,7 +255,7 @@ func TestCompareListsOldestFirst(t *testing.T) {
 	}
 	periods := make([]period.Period, 0, len(want))
 	for _, i := range rapid.Permutation(want).Example(1) {
-		periods = append(periods, parse(t, i))
+		periods = append(periods, periodtest.Parse(t, i))
 	}
 	slices.SortFunc(periods, period.Period.Compare)
 	got := make([]string, 0, len(want))
@@ -281,7 +272,7 @@ func TestTextRoundTrips(t *testing.T) {
 		Date period.Period `json:"date"`
 	}
 	for _, text := range []string{`{"date":"2026-11-01T01-05:00"}`, `{"date":"2026-W10"}`, `{"date":"2026-03"}`, `{"date":"2026-Q1"}`, `{"date":""}`} {
-		r := row{Date: parse(t, "2020-01-01")}
+		r := row{Date: periodtest.Parse(t, "2020-01-01")}
 		if err := json.Unmarshal([]byte(text), &r); err != nil {
 			t.Fatal(err)
 		}
@@ -289,15 +280,15 @@ func TestTextRoundTrips(t *testing.T) {
 			t.Errorf("%s came back as %s, %v", text, got, err)
 		}
 	}
-	r := row{Date: parse(t, "2020-01-01")}
-	if err := json.Unmarshal([]byte(`{"date":"yesterday"}`), &r); err == nil || r.Date != parse(t, "2020-01-01") {
+	r := row{Date: periodtest.Parse(t, "2020-01-01")}
+	if err := json.Unmarshal([]byte(`{"date":"yesterday"}`), &r); err == nil || r.Date != periodtest.Parse(t, "2020-01-01") {
 		t.Errorf("a bad name gave %s, %v", r.Date, err)
 	}
 }
 
 func TestNamesRoundTripForAnyInstant(t *testing.T) {
 	zones := []*time.Location{
-		time.UTC, nil, zonetest.Load(t, "America/New_York"), zonetest.Load(t, "Africa/Monrovia"), zonetest.Load(t, "Australia/Lord_Howe"), zonetest.Load(t, "Asia/Kathmandu"),
+		time.UTC, nil, periodtest.Load(t, "America/New_York"), periodtest.Load(t, "Africa/Monrovia"), periodtest.Load(t, "Australia/Lord_Howe"), periodtest.Load(t, "Asia/Kathmandu"),
 	}
 	sizes := period.Sizes()
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/period/zonetest"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 )
 
 // dates draws any date that a period may have, with the turns of years drawn more often.
@@ -40,7 +40,7 @@ func TestWeekIsTheOneThatTheCalendarLibraryCounts(t *testing.T) {
 func TestLongPeriodsHoldTheirDays(t *testing.T) {
 	var zones []*time.Location
 	for _, name := range []string{"UTC", "America/New_York", "Pacific/Apia", "Asia/Kathmandu", "America/Santiago"} {
-		zones = append(zones, zonetest.Load(t, name))
+		zones = append(zones, periodtest.Load(t, name))
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		zone := rapid.SampledFrom(zones).Draw(t, "zone")
@@ -73,7 +73,7 @@ func TestLongPeriodsHoldTheirDays(t *testing.T) {
 
 func TestAQuarterIsThreeWholeMonthsAnd12To14Weeks(t *testing.T) {
 	weeks := map[period.Period]int{}
-	for p := parse(t, "2000-W01"); ; p = p.Add(1, time.UTC) {
+	for p := periodtest.Parse(t, "2000-W01"); ; p = p.Add(1, time.UTC) {
 		quarter := p.Outer(period.Quarter)
 		if quarter != p.Outer(period.Month).Outer(period.Quarter) {
 			t.Fatalf("%s lies in %s, and in %s", p, quarter, p.Outer(period.Month))
@@ -83,7 +83,7 @@ func TestAQuarterIsThreeWholeMonthsAnd12To14Weeks(t *testing.T) {
 		}
 		weeks[quarter]++
 	}
-	for q := parse(t, "2000-Q1"); q != parse(t, "2400-Q1"); q = q.Add(1, time.UTC) {
+	for q := periodtest.Parse(t, "2000-Q1"); q != periodtest.Parse(t, "2400-Q1"); q = q.Add(1, time.UTC) {
 		if weeks[q] < 12 || weeks[q] > 14 {
 			t.Errorf("%s has %d weeks", q, weeks[q])
 		}

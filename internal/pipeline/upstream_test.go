@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/schedule"
 )
@@ -61,15 +62,15 @@ func TestUpstreamOfAnotherZoneCountsByTheInstantsOfItsPeriods(t *testing.T) {
 				t.Fatal(report(set))
 			}
 			up, down := set.Find("up"), set.Find("down")
-			got := down.Awaited(up, on(t, c.of))
-			if len(got) != c.number || got[0] != on(t, c.first) || got[len(got)-1] != on(t, c.last) {
+			got := down.Awaited(up, periodtest.Parse(t, c.of))
+			if len(got) != c.number || got[0] != periodtest.Parse(t, c.first) || got[len(got)-1] != periodtest.Parse(t, c.last) {
 				t.Errorf("%s waits for %v", c.of, got)
 			}
 			if c.back == "" {
 				return
 			}
 			back := ""
-			for _, p := range down.Following(up, on(t, c.reverse)) {
+			for _, p := range down.Following(up, periodtest.Parse(t, c.reverse)) {
 				back += " " + p.String()
 			}
 			if diff := cmp.Diff(" "+c.back, back); diff != "" {
@@ -77,15 +78,6 @@ func TestUpstreamOfAnotherZoneCountsByTheInstantsOfItsPeriods(t *testing.T) {
 			}
 		})
 	}
-}
-
-func on(t *testing.T, text string) period.Period {
-	t.Helper()
-	p, err := period.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // A run wakes exactly those periods whose gate reads it.

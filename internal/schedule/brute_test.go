@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/interlock-go/interlock/internal/period/zonetest"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/schedule"
 )
 
@@ -153,7 +153,7 @@ func parseCron(t interface{ Fatal(...any) }, text string) *schedule.Cron {
 
 func TestNextAndPrevAgreeWithAMinuteWalkInEveryZone(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, change := range zonetest.Changes(t) {
+	for _, change := range periodtest.Changes(t) {
 		from, to := change.Around(reach)
 		for range 3 {
 			tab := randomCrontab(random.IntN)
@@ -180,7 +180,7 @@ func TestNextAndPrevAgreeWithAMinuteWalkInEveryZone(t *testing.T) {
 
 // checkFromWithin starts a search at instants all over the window, also where nothing fires: a walk
 // from fire to fire never begins inside a repeated hour that the wall clock passes over.
-func checkFromWithin(t *testing.T, change zonetest.Change, expr string, fires []time.Time) {
+func checkFromWithin(t *testing.T, change periodtest.Change, expr string, fires []time.Time) {
 	t.Helper()
 	cron := parseCron(t, expr)
 	from, to := change.Around(reach)
@@ -201,8 +201,8 @@ func checkFromWithin(t *testing.T, change zonetest.Change, expr string, fires []
 
 func TestNextAndPrevObeyTheirLaws(t *testing.T) {
 	zones := []*time.Location{
-		time.UTC, zonetest.Load(t, "America/New_York"), zonetest.Load(t, "America/Santiago"), zonetest.Load(t, "Australia/Lord_Howe"),
-		zonetest.Load(t, "Pacific/Apia"), zonetest.Load(t, "Africa/Monrovia"), zonetest.Load(t, "Africa/Casablanca"), zonetest.Load(t, "Antarctica/Troll"),
+		time.UTC, periodtest.Load(t, "America/New_York"), periodtest.Load(t, "America/Santiago"), periodtest.Load(t, "Australia/Lord_Howe"),
+		periodtest.Load(t, "Pacific/Apia"), periodtest.Load(t, "Africa/Monrovia"), periodtest.Load(t, "Africa/Casablanca"), periodtest.Load(t, "Antarctica/Troll"),
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		zone := rapid.SampledFrom(zones).Draw(t, "zone")
@@ -252,7 +252,7 @@ func TestDaysOfAMonthAgreeWithACalendarOverYearsInEveryZone(t *testing.T) {
 		tab.minute[minute], tab.hour[hour] = true, true
 		tab.text = fmt.Sprint(minute, " ", hour, " ", strings.Join(strings.Fields(tab.text)[2:], " "))
 		for _, name := range zones {
-			zone, cron := zonetest.Load(t, name), parseCron(t, tab.text)
+			zone, cron := periodtest.Load(t, name), parseCron(t, tab.text)
 			want := tab.daysBetween(from, to, time.Duration(hour)*time.Hour+time.Duration(minute)*time.Minute, zone)
 			if len(want) == 0 {
 				continue // a fifth Friday of February

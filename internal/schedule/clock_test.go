@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/period/zonetest"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/schedule"
 )
 
@@ -51,14 +51,14 @@ func TestAfterIsTheFirstSuchInstant(t *testing.T) {
 		{"a minute that half an hour lacks", ":15", "Australia/Lord_Howe", "2026-10-03T15:00:00Z", "2026-10-03T16:15:00Z"},
 		{"midnight that is not there", "00:00", "America/Santiago", "2026-09-05T12:00:00Z", "2026-09-06T04:00:00Z"},
 	} {
-		if got := clock(t, c.clock).After(at(t, c.from), zonetest.Load(t, c.zone)).Format(time.RFC3339); got != c.want {
+		if got := clock(t, c.clock).After(at(t, c.from), periodtest.Load(t, c.zone)).Format(time.RFC3339); got != c.want {
 			t.Errorf("%s: %s from %s is %s, want %s", c.name, c.clock, c.from, got, c.want)
 		}
 	}
 }
 
 func TestAfterDaysDecidesAnewOnThatDay(t *testing.T) {
-	zone := zonetest.Load(t, "America/New_York")
+	zone := periodtest.Load(t, "America/New_York")
 	for from, want := range map[string]string{
 		"2026-03-07T00:00:00Z": "2026-03-08T07:00:00Z", // into the gap
 		"2026-03-08T06:00:00Z": "2026-03-09T06:30:00Z", // out of the gap

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/period/zonetest"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/schedule"
 )
 
@@ -83,7 +83,7 @@ func TestFiresOfKnownDays(t *testing.T) {
 		{"every hour of the last day follows elapsed time", "0 */12 L * *", "Europe/Berlin", "2019-03-30T00:00:00Z", []string{"2019-03-30T23:00:00Z", "2019-03-31T10:00:00Z", "2019-04-29T22:00:00Z"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cron, zone := parseCron(t, c.expr), zonetest.Load(t, c.zone)
+			cron, zone := parseCron(t, c.expr), periodtest.Load(t, c.zone)
 			var got []string
 			fire := at(t, c.after)
 			for range c.want {
@@ -215,7 +215,7 @@ func TestSizeNeverHoldsTwoFires(t *testing.T) {
 func TestNothingFiresOutsideFourDigitYears(t *testing.T) {
 	for _, expr := range []string{"0 5 * * *", "* * * * *", "0 0 29 2 *", "0 */24 29 2 *"} {
 		cron := parseCron(t, expr)
-		for _, zone := range []*time.Location{nil, time.UTC, zonetest.Load(t, "America/New_York"), zonetest.Load(t, "Asia/Kathmandu")} {
+		for _, zone := range []*time.Location{nil, time.UTC, periodtest.Load(t, "America/New_York"), periodtest.Load(t, "Asia/Kathmandu")} {
 			for _, sec := range []int64{math.MaxInt64, 1 << 40} {
 				if got := cron.Next(time.Unix(sec, 0), zone); !got.IsZero() {
 					t.Errorf("%s fires at %s", expr, got)

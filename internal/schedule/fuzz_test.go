@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/period/zonetest"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/schedule"
 )
 
@@ -16,7 +16,7 @@ func FuzzParseCron(f *testing.F) {
 	} {
 		f.Add(expr, int64(1772960400))
 	}
-	zone := zonetest.Load(f, "America/New_York")
+	zone := periodtest.Load(f, "America/New_York")
 	f.Fuzz(func(t *testing.T, expr string, sec int64) {
 		cron, err := schedule.ParseCron(expr)
 		if err != nil {
@@ -41,7 +41,7 @@ func FuzzParseClock(f *testing.F) {
 	for _, text := range []string{"00:00", "23:59", ":30", "7:00", "24:00", "", ":"} {
 		f.Add(text)
 	}
-	zone, from := zonetest.Load(f, "Australia/Lord_Howe"), time.Date(2026, 4, 4, 14, 30, 0, 0, time.UTC)
+	zone, from := periodtest.Load(f, "Australia/Lord_Howe"), time.Date(2026, 4, 4, 14, 30, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := schedule.ParseClock(text)
 		if err != nil {
@@ -57,7 +57,7 @@ func FuzzParseClock(f *testing.F) {
 }
 
 func BenchmarkNext(b *testing.B) {
-	zone, from := zonetest.Load(b, "America/New_York"), time.Date(2026, 7, 3, 10, 15, 0, 0, time.UTC)
+	zone, from := periodtest.Load(b, "America/New_York"), time.Date(2026, 7, 3, 10, 15, 0, 0, time.UTC)
 	for _, expr := range []string{"0 5 * * *", "*/15 * * * *", "0 0 29 2 *"} {
 		cron := parseCron(b, expr)
 		b.Run(expr, func(b *testing.B) {
@@ -70,7 +70,7 @@ func BenchmarkNext(b *testing.B) {
 }
 
 func BenchmarkFireFor(b *testing.B) {
-	s := schedule.New(schedule.Spec{Cron: parseCron(b, "5 * * * *"), Size: period.Hour, Offset: -1, Zone: zonetest.Load(b, "America/New_York")})
+	s := schedule.New(schedule.Spec{Cron: parseCron(b, "5 * * * *"), Size: period.Hour, Offset: -1, Zone: periodtest.Load(b, "America/New_York")})
 	p := s.PeriodAt(time.Date(2026, 7, 3, 10, 15, 0, 0, time.UTC))
 	b.ReportAllocs()
 	for b.Loop() {

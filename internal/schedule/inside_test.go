@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/period/zonetest"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/schedule"
 )
 
@@ -52,7 +52,7 @@ func TestInside(t *testing.T) {
 }
 
 func TestEveryPeriodLiesInsideItsDay(t *testing.T) {
-	all := slices.DeleteFunc(zonetest.Changes(t), func(c zonetest.Change) bool {
+	all := slices.DeleteFunc(periodtest.Changes(t), func(c periodtest.Change) bool {
 		// Some zones once went back into a day that had ended. What they show then lies in the day
 		// after, by its instants.
 		return c.At.In(c.Zone).Format(time.DateOnly) < c.At.Add(-time.Nanosecond).In(c.Zone).Format(time.DateOnly)

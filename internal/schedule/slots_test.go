@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/period/zonetest"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/schedule"
 )
 
@@ -51,7 +51,7 @@ func list[T any](seq iter.Seq[T], limit int) []string {
 }
 
 func TestSlots(t *testing.T) {
-	newYork, noon := zonetest.Load(t, "America/New_York"), clock(t, "12:00")
+	newYork, noon := periodtest.Load(t, "America/New_York"), clock(t, "12:00")
 	holidays := schedule.Calendar{Name: "us-holidays", Dates: days(t, "2026-03-04")}
 	inline := schedule.Calendar{Days: []time.Weekday{time.Saturday, time.Sunday}, Dates: days(t, "2026-03-05")}
 	for _, c := range []struct {
@@ -179,7 +179,7 @@ func TestSlots(t *testing.T) {
 }
 
 func TestFireForIsTheInverseOfSlots(t *testing.T) {
-	all := zonetest.Changes(t)
+	all := periodtest.Changes(t)
 	rapid.Check(t, func(t *rapid.T) {
 		change := rapid.SampledFrom(all).Draw(t, "change")
 		cron := parseCron(t, randomCrontab(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }).text)
@@ -276,7 +276,7 @@ func TestExcludedSaysWhy(t *testing.T) {
 }
 
 func TestExpected(t *testing.T) {
-	newYork, lordHowe := zonetest.Load(t, "America/New_York"), zonetest.Load(t, "Australia/Lord_Howe")
+	newYork, lordHowe := periodtest.Load(t, "America/New_York"), periodtest.Load(t, "Australia/Lord_Howe")
 	noon := clock(t, "12:00")
 	mondays := []schedule.Calendar{{Days: []time.Weekday{time.Monday}}}
 	for _, c := range []struct {
@@ -323,7 +323,7 @@ func TestExpected(t *testing.T) {
 }
 
 func TestEarliestStart(t *testing.T) {
-	newYork, early := zonetest.Load(t, "America/New_York"), clock(t, "02:30")
+	newYork, early := periodtest.Load(t, "America/New_York"), clock(t, "02:30")
 	for _, c := range []struct {
 		name, of string
 		spec     schedule.Spec
@@ -359,7 +359,7 @@ func TestListedDayOpensForItself(t *testing.T) {
 }
 
 func TestSliceStartDoesNotMoveByTheOffset(t *testing.T) {
-	s := schedule.New(schedule.Spec{Cron: parseCron(t, "5 * * * *"), Size: period.Hour, Offset: -1, Zone: zonetest.Load(t, "Asia/Kathmandu")})
+	s := schedule.New(schedule.Spec{Cron: parseCron(t, "5 * * * *"), Size: period.Hour, Offset: -1, Zone: periodtest.Load(t, "Asia/Kathmandu")})
 	fire := at(t, "2026-03-03T05:20:00Z") // 11:05
 	if got := s.SliceStart(fire).Format(time.RFC3339); got != "2026-03-03T05:15:00Z" {
 		t.Errorf("the slice starts at %s", got)

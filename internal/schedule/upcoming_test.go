@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/period/zonetest"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/schedule"
 )
 
@@ -17,7 +17,7 @@ var everyWeekday = []time.Weekday{
 }
 
 func TestUpcomingPeriodsAreTheSlotsThatAreNotExcluded(t *testing.T) {
-	all := zonetest.Changes(t)
+	all := periodtest.Changes(t)
 	rapid.Check(t, func(t *rapid.T) {
 		change := rapid.SampledFrom(all).Draw(t, "change")
 		spec := schedule.Spec{Zone: change.Zone, Offset: -rapid.IntRange(0, 30).Draw(t, "offset")}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/period/zonetest"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/schedule"
 )
 
@@ -21,7 +21,7 @@ func instant(t *testing.T, text string) time.Time {
 }
 
 func TestSlotsOfLongPeriods(t *testing.T) {
-	newYork, six := zonetest.Load(t, "America/New_York"), clock(t, "06:00")
+	newYork, six := periodtest.Load(t, "America/New_York"), clock(t, "06:00")
 	weekdays := schedule.Calendar{Days: []time.Weekday{time.Monday, time.Tuesday, time.Wednesday, time.Thursday, time.Friday}}
 	weekends := schedule.Calendar{Days: []time.Weekday{time.Saturday, time.Sunday}}
 	var march []period.Period
@@ -194,7 +194,7 @@ func TestLastSlicesEndInsideALongerPeriod(t *testing.T) {
 		{"2026-03-31", period.Quarter, 2, []string{"2025-Q4", "2026-Q1"}},
 		{"2026-W14", period.Quarter, 1, []string{"2026-Q2"}},
 	} {
-		on := schedule.New(schedule.Spec{Size: period.Day, Zone: zonetest.Load(t, "America/New_York")})
+		on := schedule.New(schedule.Spec{Size: period.Day, Zone: periodtest.Load(t, "America/New_York")})
 		var got []string
 		for _, p := range on.LastSlices(one(t, c.of), c.size, c.n) {
 			got = append(got, p.String())

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/period/zonetest"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/schedule"
 	"github.com/interlock-go/interlock/internal/sla"
 )
@@ -20,15 +20,6 @@ func clock(t testing.TB, text string) *schedule.Clock {
 		t.Fatal(err)
 	}
 	return &c
-}
-
-func parse(t testing.TB, name string) period.Period {
-	t.Helper()
-	p, err := period.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 func cron(t testing.TB, expr string, offset int, zone *time.Location) *schedule.Schedule {
@@ -49,12 +40,12 @@ func text(at time.Time) string {
 }
 
 func TestAbsoluteDeadlines(t *testing.T) {
-	newYork, santiago := zonetest.Load(t, "America/New_York"), zonetest.Load(t, "America/Santiago")
+	newYork, santiago := periodtest.Load(t, "America/New_York"), periodtest.Load(t, "America/Santiago")
 	daily := schedule.New(schedule.Spec{Size: period.Day, Zone: newYork})
 	hourly := schedule.New(schedule.Spec{Size: period.Hour, Zone: newYork})
 	minutes := schedule.New(schedule.Spec{Size: period.Minute, Zone: newYork})
 	listed := schedule.New(schedule.Spec{
-		Size: period.Day, Zone: newYork, Time: clock(t, "09:00"), Opens: true, Include: []period.Period{parse(t, "2026-03-03")},
+		Size: period.Day, Zone: newYork, Time: clock(t, "09:00"), Opens: true, Include: []period.Period{periodtest.Parse(t, "2026-03-03")},
 	})
 	weekly := schedule.New(schedule.Spec{Size: period.Week, Zone: newYork})
 	monthly := schedule.New(schedule.Spec{Size: period.Month, Zone: newYork})
@@ -111,7 +102,7 @@ func TestAbsoluteDeadlines(t *testing.T) {
 		{"another size has none", "2026-03-03T10", "08:00", daily, newYork, 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := parse(t, c.period)
+			p := periodtest.Parse(t, c.period)
 			spec := sla.Spec{Deadline: clock(t, c.deadline), Zone: c.zone, DayOffset: c.days, Expected: 30 * time.Minute}
 			got := spec.For(p, c.on.FireFor(p), c.on)
 			if text(got.Breach) != c.want {
@@ -126,7 +117,7 @@ func TestAbsoluteDeadlines(t *testing.T) {
 
 func TestWithoutADeadlineThereIsNone(t *testing.T) {
 	on := schedule.New(schedule.Spec{Size: period.Day})
-	if got := (sla.Spec{Zone: time.UTC}).For(parse(t, "2026-03-03"), time.Time{}, on); got != (sla.Instants{}) {
+	if got := (sla.Spec{Zone: time.UTC}).For(periodtest.Parse(t, "2026-03-03"), time.Time{}, on); got != (sla.Instants{}) {
 		t.Errorf("%+v", got)
 	}
 	if got := (sla.Spec{Zone: time.UTC, Deadline: clock(t, "08:00")}).For(period.Period{}, time.Time{}, on); got != (sla.Instants{}) {
@@ -135,7 +126,7 @@ func TestWithoutADeadlineThereIsNone(t *testing.T) {
 }
 
 func TestWithoutAnExpectedDurationThereIsNoWarning(t *testing.T) {
-	got := sla.Spec{Deadline: clock(t, "08:00")}.For(parse(t, "2026-03-03"), time.Time{}, schedule.New(schedule.Spec{Size: period.Day}))
+	got := sla.Spec{Deadline: clock(t, "08:00")}.For(periodtest.Parse(t, "2026-03-03"), time.Time{}, schedule.New(schedule.Spec{Size: period.Day}))
 	if !got.Warn.IsZero() || text(got.Breach) != "2026-03-03T08:00:00Z" {
 		t.Errorf("%+v", got)
 	}
@@ -161,7 +152,7 @@ func TestRelativeDeadlines(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	newYork, late := zonetest.Load(t, "America/New_York"), clock(t, "20:00")
+	newYork, late := periodtest.Load(t, "America/New_York"), clock(t, "20:00")
 	on := func(size period.Size, offset int, earliest *schedule.Clock) *schedule.Schedule {
 		return schedule.New(schedule.Spec{Size: size, Offset: offset, Time: earliest, Zone: newYork})
 	}
@@ -185,7 +176,7 @@ func TestClose(t *testing.T) {
 		{"a minute after its end", ":30", "2026-03-03T10:15", hourly, "2026-03-03T15:30:00Z"},
 		{"a day with a minute of the hour after its end", ":30", "2026-03-03", daily, "2026-03-04T05:30:00Z"},
 	} {
-		if got := text(sla.Close(*clock(t, c.clock), parse(t, c.period), c.on)); got != c.want {
+		if got := text(sla.Close(*clock(t, c.clock), periodtest.Parse(t, c.period), c.on)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
@@ -195,7 +186,7 @@ func TestClose(t *testing.T) {
 }
 
 func TestADeadlineIsNeverBeforeWhatItIsFor(t *testing.T) {
-	zones := []*time.Location{time.UTC, zonetest.Load(t, "America/New_York"), zonetest.Load(t, "Australia/Lord_Howe"), zonetest.Load(t, "Africa/Casablanca")}
+	zones := []*time.Location{time.UTC, periodtest.Load(t, "America/New_York"), periodtest.Load(t, "Australia/Lord_Howe"), periodtest.Load(t, "Africa/Casablanca")}
 	rapid.Check(t, func(t *rapid.T) {
 		zone, slaZone := rapid.SampledFrom(zones).Draw(t, "zone"), rapid.SampledFrom(zones).Draw(t, "sla zone")
 		size := rapid.SampledFrom([]period.Size{period.Hour, period.Day}).Draw(t, "size")

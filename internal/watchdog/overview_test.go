@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -160,12 +161,12 @@ func TestLostChangeOfADeletedReadingIsNotRecovered(t *testing.T) {
 // putKey writes a sensor of a period, and deleteKey deletes it.
 func (w *world) putKey(key sensor.Key, date string, at time.Time) {
 	w.Helper()
-	w.putReading(sensor.Reading{Key: key, Period: parse(w.T, date), Fields: sensor.Fields{"ok": true}}, at)
+	w.putReading(sensor.Reading{Key: key, Period: periodtest.Parse(w.T, date), Fields: sensor.Fields{"ok": true}}, at)
 }
 
 func (w *world) deleteKey(key sensor.Key, date string, at time.Time) {
 	w.Helper()
-	w.putReading(sensor.Reading{Key: key, Period: parse(w.T, date), Deleted: true}, at)
+	w.putReading(sensor.Reading{Key: key, Period: periodtest.Parse(w.T, date), Deleted: true}, at)
 }
 
 func (w *world) putReading(r sensor.Reading, at time.Time) {

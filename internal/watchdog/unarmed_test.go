@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -14,7 +15,7 @@ import (
 // has been lifted since.
 func TestSuppressedPeriodNeedsNoDeadline(t *testing.T) {
 	w := newWorld(t, landed+"sla: {deadline: \"10:00\"}\n")
-	next := run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(t, "2026-03-04")}
+	next := run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: periodtest.Parse(t, "2026-03-04")}
 	b := store.Batch{ID: "suppress it", Finished: []string{"arm/orders"}}
 	b.SetMark(store.ExcludedMark(next), time.Time{})
 	if err := w.store.Commit(ctx, b, eight); err != nil {

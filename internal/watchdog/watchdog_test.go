@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job/all"
-	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/period/periodtest"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
@@ -166,20 +166,11 @@ func (w *world) put(fields sensor.Fields, p string, at time.Time) {
 	w.Helper()
 	r := sensor.Reading{Key: "landed", Fields: fields}
 	if p != "" {
-		r.Period = parse(w.T, p)
+		r.Period = periodtest.Parse(w.T, p)
 	}
 	if _, err := w.store.PutReadings(ctx, []store.Write{{Pipeline: "orders", Reading: r}}, at); err != nil {
 		w.Fatal(err)
 	}
-}
-
-func parse(t *testing.T, text string) period.Period {
-	t.Helper()
-	p, err := period.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 func clockAt(now time.Time) func() time.Time { return func() time.Time { return now } }
@@ -298,7 +289,7 @@ func TestUpstreamCompletedBeforeTheFileIsNotRecovered(t *testing.T) {
 // complete completes a run of an upstream without any change being handled.
 func (w *world) complete(id pipeline.ID, date string, at time.Time) {
 	w.Helper()
-	key := run.Key{Pipeline: id, Schedule: pipeline.ByStream, Period: parse(w.T, date)}
+	key := run.Key{Pipeline: id, Schedule: pipeline.ByStream, Period: periodtest.Parse(w.T, date)}
 	limits := run.Limits{Window: time.Hour, Interval: time.Minute, RunTimeout: time.Hour, StartTries: 1}
 	r, err := run.New(key, run.Opening{Cause: run.CauseCondition, At: at, Limits: limits})
 	steps := []func() (run.Run, error){
@@ -345,7 +336,7 @@ func TestStartDeadlineClosesAPeriodWithoutARun(t *testing.T) {
 	w.want("before", nil, w.pass(eight.Add(2*time.Hour)))
 	w.want("after", []string{"SENSOR_DEADLINE_EXPIRED 2026-03-03"}, w.pass(eight.Add(2*time.Hour+2*time.Minute)))
 	w.want("again", nil, w.pass(eight.Add(3*time.Hour)))
-	r, err := w.store.Run(ctx, run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(t, "2026-03-03")})
+	r, err := w.store.Run(ctx, run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: periodtest.Parse(t, "2026-03-03")})
 	if err != nil || r.Status != run.ValidationExhausted {
 		t.Errorf("the run is %s, %v", r.Status, err)
 	}
@@ -460,7 +451,7 @@ func (w *world) judge(outcome event.Type) {
 	if outcome == "" {
 		return
 	}
-	key := run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(w.T, "2026-03-03")}
+	key := run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: periodtest.Parse(w.T, "2026-03-03")}
 	b := store.Batch{ID: "judge"}
 	b.SwapPostRun(store.PostRun{}, store.PostRun{Key: key, Attempt: 1, Outcome: string(outcome)})
 	if err := w.store.Commit(ctx, b, eight); err != nil {
@@ -474,7 +465,7 @@ func TestReadingUnseenAtCompletionCountsAsLaterWhateverItsTime(t *testing.T) {
 		at := eight.Add(10 * time.Minute)
 		w.completeRun(at)
 		end := store.Snapshot{
-			ID: "orders/stream/2026-03-03/1/end", Key: run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(w.T, "2026-03-03")},
+			ID: "orders/stream/2026-03-03/1/end", Key: run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: periodtest.Parse(w.T, "2026-03-03")},
 			Attempt: 1, At: at, PostRun: []store.SeenSensor{{Pipeline: "orders", Key: "landed"}}, // without a reading
 		}
 		b := store.Batch{ID: "end", Snapshots: []store.Snapshot{end}}
@@ -506,7 +497,7 @@ func (w *world) completeRun(at time.Time) {
 // endRun stores a run of the day whose job had that result.
 func (w *world) endRun(result run.Result, at time.Time) {
 	w.Helper()
-	key := run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(w.T, "2026-03-03")}
+	key := run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: periodtest.Parse(w.T, "2026-03-03")}
 	r, err := run.New(key, run.Opening{Cause: run.CauseCondition, At: eight, Limits: run.Limits{Window: time.Hour, Interval: time.Minute}})
 	for _, step := range []func(run.Run) (run.Run, error){
 		func(r run.Run) (run.Run, error) { return r.Evaluated(true, eight) },

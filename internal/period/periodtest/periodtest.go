@@ -1,6 +1,6 @@
-// Package zonetest lists the clock changes of every IANA zone, for tests of code that uses local
-// time. Only tests import it.
-package zonetest
+// Package periodtest parses periods for tests, and lists the clock changes of every IANA zone for
+// tests of code that uses local time. Only tests import it.
+package periodtest
 
 import (
 	_ "embed"
@@ -9,7 +9,25 @@ import (
 	"testing"
 	"time"
 	_ "time/tzdata" // the same zones on every machine
+
+	"github.com/interlock-go/interlock/internal/period"
 )
+
+// T is the part of *testing.T, *testing.F and *rapid.T that Parse needs.
+type T interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+// Parse returns the period of that name, such as 2026-03-03.
+func Parse(t T, name string) period.Period {
+	t.Helper()
+	p, err := period.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
 
 //go:embed zones.txt
 var names string
