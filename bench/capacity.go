@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,16 +28,9 @@ const (
 // capacityRows measures the limits that docs/CAPACITY.md states for each store: the cost of a run
 // on the embedded store and on Redis, the cost of idle replicas, and the Redis memory of a
 // pipeline.
-func capacityRows() ([]row, error) {
-	dir, err := os.MkdirTemp("", "interlock-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	binary, err := build(dir)
-	if err != nil {
-		return nil, err
-	}
+func capacityRows() ([]row, error) { return withProgram(capacityRowsWith) }
+
+func capacityRowsWith(dir, binary string) ([]row, error) {
 	embedded, err := embeddedCapacity(binary, filepath.Join(dir, "embedded"))
 	if err != nil {
 		return nil, fmt.Errorf("embedded store: %w", err)
@@ -73,15 +65,6 @@ func capacityRows() ([]row, error) {
 	}, nil
 }
 
-// capacityTarget starts the HTTP server that jobs send their requests to.
-func capacityTarget() (seen *arrivals, address string, end func(), err error) {
-	seen = &arrivals{at: map[string]time.Time{}, more: make(chan struct{}, 1)}
-	address, end, err = serveOn(&http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		seen.note(r.Header.Get("Idempotency-Key"), time.Now())
-	})})
-	return seen, address, end, err
-}
-
 // embeddedCapacity compares how many runs a second one controller starts with how many sequential
 // durable commits a second its disk takes. It also reports how busy the processors are meanwhile.
 func embeddedCapacity(binary, dir string) (_ row, err error) {
@@ -89,7 +72,7 @@ func embeddedCapacity(binary, dir string) (_ row, err error) {
 	if err != nil {
 		return row{}, err
 	}
-	seen, target, end, err := capacityTarget()
+	seen, target, end, err := jobTarget()
 	if err != nil {
 		return row{}, err
 	}
@@ -134,7 +117,7 @@ func redisCapacity(binary, dir string, n int) (cost redisCost, err error) {
 		return cost, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	seen, target, end, err := capacityTarget()
+	seen, target, end, err := jobTarget()
 	if err != nil {
 		return cost, err
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"slices"
 	"time"
@@ -15,16 +14,9 @@ const execRounds = 15
 // execRow compares the time from the start of `interlock exec` to the start of its command with the
 // same time of the bare command. The unit is one round trip of a gate request. The attempt is
 // offered beforehand.
-func execRow() (_ row, err error) {
-	dir, err := os.MkdirTemp("", "interlock-bench-")
-	if err != nil {
-		return row{}, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	binary, err := build(dir)
-	if err != nil {
-		return row{}, err
-	}
+func execRow() (row, error) { return withProgram(execRowWith) }
+
+func execRowWith(dir, binary string) (_ row, err error) {
 	if err := workersProject(dir); err != nil {
 		return row{}, err
 	}

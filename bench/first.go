@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -16,16 +15,9 @@ const (
 
 // firstRow compares the processor time of a first start on many new files, until the program is ready,
 // with that on a tenth of them.
-func firstRow() (row, error) {
-	dir, err := os.MkdirTemp("", "interlock-bench-")
-	if err != nil {
-		return row{}, err
-	}
-	defer os.RemoveAll(dir)
-	binary, err := build(dir)
-	if err != nil {
-		return row{}, err
-	}
+func firstRow() (row, error) { return withProgram(firstRowWith) }
+
+func firstRowWith(dir, binary string) (row, error) {
 	few, _, err := firstStart(binary, filepath.Join(dir, "few"), firstFew)
 	if err != nil {
 		return row{}, err

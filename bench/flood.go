@@ -25,21 +25,10 @@ const (
 
 // floodRows measures how one pipeline that opens 20,000 runs affects the others: how late their
 // deadlines fire, against 250 ms, and the p99 of their starts, against the same without the flood.
-func floodRows() ([]row, error) {
-	dir, err := os.MkdirTemp("", "interlock-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	binary, err := build(dir)
-	if err != nil {
-		return nil, err
-	}
-	seen := &arrivals{at: map[string]time.Time{}, more: make(chan struct{}, 1)}
-	target := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		seen.note(r.Header.Get("Idempotency-Key"), time.Now())
-	})}
-	address, end, err := serveOn(target)
+func floodRows() ([]row, error) { return withProgram(floodRowsWith) }
+
+func floodRowsWith(dir, binary string) ([]row, error) {
+	seen, address, end, err := jobTarget()
 	if err != nil {
 		return nil, err
 	}

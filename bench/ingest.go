@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -52,17 +51,9 @@ write:
 
 // cloudEventRow compares CloudEvents, which are mapped, stored and deduplicated by id, with plain
 // durable sensor writes of the same readings on one server.
-func cloudEventRow() (_ row, err error) {
-	dir, err := os.MkdirTemp("", "interlock-bench-")
-	if err != nil {
-		return row{}, err
-	}
-	defer os.RemoveAll(dir)
-	db, err := sqlite.Open(context.Background(), dir, sqlite.Options{})
-	if err != nil {
-		return row{}, err
-	}
-	defer db.Close()
+func cloudEventRow() (row, error) { return withStore(cloudEventRowWith) }
+
+func cloudEventRowWith(db *sqlite.Store) (row, error) {
 	c := catalog.New(db, all.Kinds())
 	files := catalog.Files{Pipelines: []pipeline.Source{{File: "bench.yaml", Data: []byte("pipeline: {id: bench, owner: bench}\n")}}, Sources: benchSources(fewSources)}
 	if _, err := c.Apply(context.Background(), files, time.Now()); err != nil {

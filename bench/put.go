@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"slices"
 	"time"
 
@@ -29,17 +28,9 @@ const (
 
 // putRow compares durable sensor writes over HTTP with a no-op handler on a server with the same
 // settings.
-func putRow() (_ row, err error) {
-	dir, err := os.MkdirTemp("", "interlock-bench-")
-	if err != nil {
-		return row{}, err
-	}
-	defer os.RemoveAll(dir)
-	db, err := sqlite.Open(context.Background(), dir, sqlite.Options{})
-	if err != nil {
-		return row{}, err
-	}
-	defer db.Close()
+func putRow() (row, error) { return withStore(putRowWith) }
+
+func putRowWith(db *sqlite.Store) (row, error) {
 	a, err := putAPI(db)
 	if err != nil {
 		return row{}, err

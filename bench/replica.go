@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -20,16 +19,9 @@ const (
 // replicaRows measures how many jobs a second are started when sensors are written as fast as the
 // replicas accept them. It has no limit: on one machine the replicas, Redis and the writers share
 // the processors.
-func replicaRows() ([]row, error) {
-	dir, err := os.MkdirTemp("", "interlock-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	binary, err := build(dir)
-	if err != nil {
-		return nil, err
-	}
+func replicaRows() ([]row, error) { return withProgram(replicaRowsWith) }
+
+func replicaRowsWith(dir, binary string) ([]row, error) {
 	var rows []row
 	var alone float64
 	for n := 1; n <= replicaMost; n++ {
@@ -54,10 +46,7 @@ func startsWithReplicas(binary, dir string, n int) (_ float64, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	seen := &arrivals{at: map[string]time.Time{}, more: make(chan struct{}, 1)}
-	target, end, err := serveOn(&http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		seen.note(r.Header.Get("Idempotency-Key"), time.Now())
-	})})
+	seen, target, end, err := jobTarget()
 	if err != nil {
 		return 0, err
 	}

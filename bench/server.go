@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"syscall"
+
+	"github.com/interlock-go/interlock/internal/store/sqlite"
 )
 
 // build builds the program as it is released and returns its path.
@@ -21,6 +24,35 @@ func build(dir string) (string, error) {
 		return "", fmt.Errorf("build the program: %w: %s", err, out)
 	}
 	return path, nil
+}
+
+// withProgram calls measure with a temporary directory, and with the program, which it built there.
+func withProgram[T any](measure func(dir, binary string) (T, error)) (measured T, err error) {
+	dir, err := os.MkdirTemp("", "interlock-bench-")
+	if err != nil {
+		return measured, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	binary, err := build(dir)
+	if err != nil {
+		return measured, err
+	}
+	return measure(dir, binary)
+}
+
+// withStore calls measure with an empty embedded store.
+func withStore[T any](measure func(*sqlite.Store) (T, error)) (measured T, err error) {
+	dir, err := os.MkdirTemp("", "interlock-bench-")
+	if err != nil {
+		return measured, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	db, err := sqlite.Open(context.Background(), dir, sqlite.Options{})
+	if err != nil {
+		return measured, err
+	}
+	defer db.Close()
+	return measure(db)
 }
 
 // server is a controller running as a separate process.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -33,17 +32,9 @@ type slicedGate struct {
 
 // slicesRow compares the cost per slice of a gate with a rule over the hours of a month and over
 // those of a day. The readings come from SQLite and the verdict names the missing hour.
-func slicesRow() (_ row, err error) {
-	dir, err := os.MkdirTemp("", "interlock-bench-")
-	if err != nil {
-		return row{}, err
-	}
-	defer os.RemoveAll(dir)
-	db, err := sqlite.Open(context.Background(), dir, sqlite.Options{})
-	if err != nil {
-		return row{}, err
-	}
-	defer db.Close()
+func slicesRow() (row, error) { return withStore(slicesRowWith) }
+
+func slicesRowWith(db *sqlite.Store) (row, error) {
 	many, err := newSlicedGate(db, "month", "2026-04", manySlices)
 	if err != nil {
 		return row{}, err

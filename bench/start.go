@@ -40,16 +40,9 @@ const (
 // task, TRIGGERING. The table also shows the cost of a commit at the server's
 // own rate, with other work in between as in a start: that is the more lenient ceiling, and has no
 // limit.
-func startRows() ([]row, error) {
-	dir, err := os.MkdirTemp("", "interlock-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	binary, err := build(dir)
-	if err != nil {
-		return nil, err
-	}
+func startRows() ([]row, error) { return withProgram(startRowsWith) }
+
+func startRowsWith(dir, binary string) ([]row, error) {
 	syscall.Sync() // or writing the program to disk would slow the first round
 	m, err := startsAndCommits(binary, dir)
 	if err != nil {
@@ -130,17 +123,22 @@ func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond
 
 // startsOverHTTP returns how long each start took when the job is a request to a local server.
 func startsOverHTTP(binary, dir string) ([]time.Duration, error) {
-	seen := &arrivals{at: map[string]time.Time{}, more: make(chan struct{}, 1)}
-	target := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		seen.note(r.Header.Get("Idempotency-Key"), time.Now())
-	})}
-	address, end, err := serveOn(target)
+	seen, address, end, err := jobTarget()
 	if err != nil {
 		return nil, err
 	}
 	defer end()
 	job := fmt.Sprintf("{type: http, config: {url: 'http://%s/'}}", address)
 	return starts(binary, dir, job, seen, load{runs: startRuns, warmUp: startWarmUp, every: startEvery})
+}
+
+// jobTarget starts the HTTP server that jobs send their requests to.
+func jobTarget() (seen *arrivals, address string, end func(), err error) {
+	seen = &arrivals{at: map[string]time.Time{}, more: make(chan struct{}, 1)}
+	address, end, err = serveOn(&http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen.note(r.Header.Get("Idempotency-Key"), time.Now())
+	})})
+	return seen, address, end, err
 }
 
 // arrivals records when each job was seen to start.

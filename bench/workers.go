@@ -28,16 +28,9 @@ const (
 
 // workerRows measures the cost of external workers: requests that wait for a gate, and many workers
 // that claim one attempt.
-func workerRows() (_ []row, err error) {
-	dir, err := os.MkdirTemp("", "interlock-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	binary, err := build(dir)
-	if err != nil {
-		return nil, err
-	}
+func workerRows() ([]row, error) { return withProgram(workerRowsWith) }
+
+func workerRowsWith(dir, binary string) (_ []row, err error) {
 	if err := workersProject(dir); err != nil {
 		return nil, err
 	}
