@@ -1,52 +1,37 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { hindrances, openBrowser, openPage, Server, visit, watch } from "./server";
+import { afterAll, expect, test } from "vitest";
+import { hindrances, page, server, Server, useServer, visit } from "./server";
 
 // What is true only while something runs: output, workers, deadlines, rules that time opens.
 
 const signals = mkdtempSync(join(tmpdir(), "interlock-signals-"));
 const signal = (name: string) => join(signals, name);
 
-let browser: Browser;
-let server: Server;
-let page: Page;
-let complaints: string[];
-
 const day = new Date().toISOString().slice(0, 10);
 const ahead = "23:59";
 
-beforeAll(async () => {
-  browser = await openBrowser();
-  server = new Server({
+afterAll(() => rmSync(signals, { recursive: true, force: true })); // after the server has ended
+useServer(
+  1440, 900,
+  () => new Server({
     "talks.yaml": `pipeline: {id: talks, owner: ops}\njob: {type: command, config: {command: [sh, -c, "echo first line; until [ -e ${signal("more")} ]; do sleep 0.1; done; echo second line; until [ -e ${signal("end")} ]; do sleep 0.1; done"], timeout: 10m}, pollInterval: 1s}\n`,
     "offered.yaml": "pipeline: {id: offered, owner: ops}\njob: {type: external, config: {heartbeat: 10m}}\n",
     "due.yaml": `pipeline: {id: due, owner: finance}\nschedule: {trigger: {key: go, check: exists}}\nsla: {deadline: "${ahead}", dayOffset: 1, critical: true}\njob: {type: command, config: {command: ["true"], timeout: 1m}}\n`,
     "late.yaml": "pipeline: {id: late, owner: sales}\nschedule: {trigger: {key: go, check: exists}}\nsla: {maxDuration: 1s}\nvalidation: {rules: [{key: ready, check: exists}]}\njob: {type: command, config: {command: [\"true\"], timeout: 1m}}\n",
     "risky.yaml": `pipeline: {id: risky, owner: ops}\nschedule: {trigger: {key: go, check: exists}}\nsla: {deadline: "${ahead}", dayOffset: 1}\njob: {type: command, config: {command: [sh, -c, exit 3], timeout: 1m}, pollInterval: 1s, maxRetries: 0, maxCodeRetries: 0}\n`,
     "prefers.yaml": "pipeline: {id: prefers, owner: ops}\nschedule: {evaluation: {window: 5h, interval: 1m}}\nvalidation: {preferUntil: 4h, rules: [{key: base, check: exists}, {key: extra, check: exists, level: preferred}]}\njob: {type: command, config: {command: [\"true\"], timeout: 1m}}\n",
-  });
-  await server.start();
-  for (const pipeline of ["talks", "offered", "prefers"]) await server.send("POST", "/runs", { pipeline, date: day });
-  await server.send("POST", "/runs", { pipeline: "risky", date: day });
-  await server.send("PUT", `/pipelines/late/sensors/${encodeURIComponent(`go#${day}`)}`, { on: true });
-  await server.send("PUT", `/pipelines/prefers/sensors/${encodeURIComponent(`base#${day}`)}`, { ready: true });
-});
-afterAll(async () => {
+  }),
+  async () => {
+    for (const pipeline of ["talks", "offered", "prefers"]) await server.send("POST", "/runs", { pipeline, date: day });
+    await server.send("POST", "/runs", { pipeline: "risky", date: day });
+    await server.send("PUT", `/pipelines/late/sensors/${encodeURIComponent(`go#${day}`)}`, { on: true });
+    await server.send("PUT", `/pipelines/prefers/sensors/${encodeURIComponent(`base#${day}`)}`, { ready: true });
+  },
+);
+afterAll(() => { // before the server ends
   for (const name of ["more", "end"]) if (!existsSync(signal(name))) writeFileSync(signal(name), "");
-  await browser?.close();
-  await server?.remove();
-  rmSync(signals, { recursive: true, force: true });
-});
-beforeEach(async () => {
-  page = await openPage(browser, { viewport: { width: 1440, height: 900 }, timezoneId: "UTC" });
-  complaints = watch(page, server);
-});
-afterEach(async () => {
-  await page.close();
-  expect(complaints).toEqual([]);
 });
 
 test("what a running job prints appears while it runs", async () => {

@@ -1,31 +1,15 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { files } from "./past";
-import { openBrowser, openPage, Server, visit, watch } from "./server";
+import { page, server, Server, useServer, visit } from "./server";
 
-let browser: Browser;
-let server: Server;
-let page: Page;
-let complaints: string[];
-
-beforeAll(async () => {
-  browser = await openBrowser();
-  server = new Server({ ...files, "preorders.yaml": "pipeline: {id: all-preorders, owner: sales}\n" });
-  server.remember();
-  await server.start();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.remove();
-});
-beforeEach(async () => {
-  page = await openPage(browser, { viewport: { width: 1280, height: 600 }, timezoneId: "UTC" });
-  complaints = watch(page, server);
-});
-afterEach(async () => {
-  await page.close();
-  expect(complaints).toEqual([]);
-});
+useServer(
+  1280, 600,
+  () => {
+    const made = new Server({ ...files, "preorders.yaml": "pipeline: {id: all-preorders, owner: sales}\n" });
+    made.remember();
+    return made;
+  },
+);
 
 const param = (name: string) => new URL(page.url()).searchParams.get(name);
 

@@ -1,44 +1,31 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { files } from "./past";
-import { openBrowser, openPage, type Period, Server, visit, watch } from "./server";
+import { browser, openPage, page, type Period, server, Server, useServer, visit } from "./server";
 
 // Ninety days of pipelines with periods of every length: nothing of them is left out, at any zoom.
 
-let browser: Browser;
-let server: Server;
 let past: Period[];
-let page: Page;
-let complaints: string[];
 
 const hour = 3_600_000;
 const day = 24 * hour;
 const iso = (t: number) => new Date(t).toISOString();
 const midnight = Math.floor(Date.now() / day) * day;
 
-beforeAll(async () => {
-  browser = await openBrowser();
-  server = new Server({
-    ...files,
-    "today.yaml": "pipeline: {id: today, owner: ops}\nvalidation: {rules: [{key: ready, check: exists}]}\n",
-    "minutes.yaml": "pipeline: {id: minutes, owner: ops}\nschedule: {period: minute, trigger: {key: go, check: exists}}\njob: {type: command, config: {command: [\"true\"], timeout: 1m}}\n",
-  });
-  past = server.remember();
-  await server.start();
-  await server.send("POST", "/runs", { pipeline: "today", date: iso(midnight - 3 * day).slice(0, 10) });
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.remove();
-});
-beforeEach(async () => {
-  page = await openPage(browser, { viewport: { width: 1440, height: 900 }, timezoneId: "UTC" });
-  complaints = watch(page, server);
-});
-afterEach(async () => {
-  await page.close();
-  expect(complaints).toEqual([]);
-});
+useServer(
+  1440, 900,
+  () => {
+    const made = new Server({
+      ...files,
+      "today.yaml": "pipeline: {id: today, owner: ops}\nvalidation: {rules: [{key: ready, check: exists}]}\n",
+      "minutes.yaml": "pipeline: {id: minutes, owner: ops}\nschedule: {period: minute, trigger: {key: go, check: exists}}\njob: {type: command, config: {command: [\"true\"], timeout: 1m}}\n",
+    });
+    past = made.remember();
+    return made;
+  },
+  async () => {
+    await server.send("POST", "/runs", { pipeline: "today", date: iso(midnight - 3 * day).slice(0, 10) });
+  },
+);
 
 const cell = (name: RegExp) => page.getByRole("link", { name });
 const chip = async (name: RegExp) => parseInt(await page.getByRole("button", { name }).first().innerText());

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { inject } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from "vitest";
 
 // The real binary and a real browser. INTERLOCK, SEED and CHROMIUM name them where they are
 // elsewhere.
@@ -140,6 +140,37 @@ export class Server {
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
     return answer.json();
   }
+}
+
+// What the tests of a file share after useServer.
+export let browser: Browser;
+export let server: Server;
+export let page: Page;
+export let complaints: string[];
+
+/**
+ * Starts a server for the tests of a file and prepares it, and opens a page for each test, which
+ * must not have complained at its end.
+ */
+export function useServer(width: number, height: number, make: () => Server, prepare = async () => {}): void {
+  beforeAll(async () => {
+    browser = await openBrowser();
+    server = make();
+    await server.start();
+    await prepare();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.remove();
+  });
+  beforeEach(async () => {
+    page = await openPage(browser, { viewport: { width, height }, timezoneId: "UTC" });
+    complaints = watch(page, server);
+  });
+  afterEach(async () => {
+    await page.close();
+    expect(complaints).toEqual([]);
+  });
 }
 
 /** What a page must never do: complain, fail, or talk to anybody else. */

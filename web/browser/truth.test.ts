@@ -1,22 +1,16 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { openBrowser, openPage, Server, visit, watch } from "./server";
+import { expect, test } from "vitest";
+import { page, server, Server, useServer, visit } from "./server";
 
 // What the pages say and offer is so: no button that cannot work, no sentence that is wrong.
 
 const job = 'job: {type: command, config: {command: [sh, -c, "exit 0"], timeout: 1m}, pollInterval: 1s}\n';
 const failing = 'job: {type: command, config: {command: [sh, -c, "test $INTERLOCK_DATE != 2026-03-02"], timeout: 1m}, pollInterval: 1s, maxRetries: 0, maxCodeRetries: 0}\n';
 
-let browser: Browser;
-let server: Server;
-let page: Page;
-let complaints: string[];
-
 const day = "2026-03-03";
 
-beforeAll(async () => {
-  browser = await openBrowser();
-  server = new Server({
+useServer(
+  1400, 1000,
+  () => new Server({
     "frozen.yaml": `pipeline: {id: frozen, owner: ops}\nvalidation: {rules: [{not: {key: freeze, check: exists}}, {key: ready, check: equals, field: status, value: "yes"}]}\n${job}`,
     "up.yaml": `pipeline: {id: up, owner: ops}\nschedule: {trigger: {key: go, check: exists}}\n${job}`,
     "down.yaml": `pipeline: {id: down, owner: ops}\nschedule: {after: [up]}\nprobes: [{key: quality, command: [sh, -c, "exit 1"], ttl: 1h, timeout: 10s}]\nvalidation: {rules: [{key: quality, check: equals, field: status, value: PASS}, {key: rows, check: gte, field: count, value: 5}]}\n${job}`,
@@ -25,21 +19,8 @@ beforeAll(async () => {
     "quarters.yaml": `pipeline: {id: quarters, owner: ops}\nschedule: {cron: "*/15 * * * *"}\nvalidation: {rules: [{key: ready, check: exists}]}\n${job}`,
     "fed.yaml": `pipeline: {id: fed, owner: ops}\nschedule: {trigger: {key: go, check: equals, field: status, value: ready}, period: day}\nsla: {maxDuration: 2h}\n${job}`,
     "older.yaml": `pipeline: {id: older, owner: ops}\n${failing}`,
-  });
-  await server.start();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.remove();
-});
-beforeEach(async () => {
-  page = await openPage(browser, { viewport: { width: 1400, height: 1000 }, timezoneId: "UTC" });
-  complaints = watch(page, server);
-});
-afterEach(async () => {
-  await page.close();
-  expect(complaints).toEqual([]);
-});
+  }),
+);
 
 const dialog = () => page.getByRole("dialog");
 const button = (name: string | RegExp) => page.getByRole("button", { name });

@@ -1,31 +1,15 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { files, views } from "./past";
-import { hindrances, openBrowser, openPage, Server, visit, watch } from "./server";
+import { hindrances, page, server, Server, useServer, visit } from "./server";
 
-let browser: Browser;
-let server: Server;
-let page: Page;
-let complaints: string[];
-
-beforeAll(async () => {
-  browser = await openBrowser();
-  server = new Server(files);
-  server.remember();
-  await server.start();
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.remove();
-});
-beforeEach(async () => {
-  page = await openPage(browser, { viewport: { width: 1280, height: 720 }, timezoneId: "UTC" });
-  complaints = watch(page, server);
-});
-afterEach(async () => {
-  await page.close();
-  expect(complaints).toEqual([]);
-});
+useServer(
+  1280, 720,
+  () => {
+    const made = new Server(files);
+    made.remember();
+    return made;
+  },
+);
 
 test("the timeline shows how deadlines stood", async () => {
   await visit(page, server, "/?span=4d");
