@@ -91,11 +91,8 @@ func TestRecordsNamedByNewsAreReadTogether(t *testing.T) {
 }
 
 func TestArchivedRowsSurviveACrashOfPostgres(t *testing.T) {
-	pgtest.Need(t)
-	server, err := pgtest.Start("-c fsync=off -c wal_writer_delay=10s")
-	check(t, err)
-	t.Cleanup(func() { check(t, server.Close()) })
-	dsn, w := server.DSN("postgres"), newWorld(t)
+	server, w := ownServer(t, "-c wal_writer_delay=10s"), newWorld(t)
+	dsn := server.DSN("postgres")
 	w.days(0, 1)
 	a := w.archiver(dsn)
 	pass(t, a, noon)

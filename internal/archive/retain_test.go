@@ -39,11 +39,8 @@ func (w *world) forget(a *archive.Archiver, now time.Time) (n int) {
 }
 
 func TestNothingIsTrimmedBeforeItIsArchived(t *testing.T) {
-	pgtest.Need(t)
-	server, err := pgtest.Start("-c fsync=off")
-	check(t, err)
-	t.Cleanup(func() { check(t, server.Close()) })
-	dsn, w := server.DSN("postgres"), newWorld(t)
+	server, w := ownServer(t), newWorld(t)
+	dsn := server.DSN("postgres")
 	w.days(0, 2)
 	a := w.archiver(dsn)
 	check(t, a.Begin(context.Background(), noon))
@@ -159,11 +156,8 @@ func TestLeaveDoesNothingWithoutAnArchive(t *testing.T) {
 }
 
 func TestRowsInFlightWhenPostgresDiesAreNotTrimmed(t *testing.T) {
-	pgtest.Need(t)
-	server, err := pgtest.Start("-c fsync=off")
-	check(t, err)
-	t.Cleanup(func() { check(t, server.Close()) })
-	dsn, w := server.DSN("postgres"), newWorld(t)
+	server, w := ownServer(t), newWorld(t)
+	dsn := server.DSN("postgres")
 	w.days(0, 1)
 	a := w.archiver(dsn)
 	pass(t, a, noon)

@@ -27,10 +27,11 @@ func refusedOnce(t *testing.T, server *pgtest.Server) {
 	}
 }
 
-func ownServer(t *testing.T) *pgtest.Server {
+// ownServer starts a Postgres that the test may stop.
+func ownServer(t *testing.T, options ...string) *pgtest.Server {
 	t.Helper()
 	pgtest.Need(t)
-	server, err := pgtest.Start("-c fsync=off")
+	server, err := pgtest.Start(strings.Join(append(options, "-c fsync=off"), " "))
 	check(t, err)
 	t.Cleanup(func() { check(t, server.Close()) })
 	return server

@@ -21,6 +21,16 @@ func replicas(t *testing.T) (a, b *desk) {
 	return a, b
 }
 
+// agreed returns replicas that have accepted the same file.
+func agreed(t *testing.T) (a, b *desk) {
+	t.Helper()
+	a, b = replicas(t)
+	a.files["orders.yaml"], b.files["orders.yaml"] = orders, orders
+	a.apply()
+	b.apply()
+	return a, b
+}
+
 // comesBack restarts a replica.
 func (d *desk) comesBack() {
 	d.t.Helper()
@@ -60,10 +70,7 @@ func (d *desk) differs(ids ...pipeline.ID) {
 }
 
 func TestReplicaStoresTheChangesItSaw(t *testing.T) {
-	a, b := replicas(t)
-	a.files["orders.yaml"], b.files["orders.yaml"] = orders, orders
-	a.apply()
-	b.apply()
+	a, b := agreed(t)
 	b.differs()
 	a.files["orders.yaml"] = orders + "# two\n"
 	a.apply()
@@ -86,10 +93,7 @@ func TestReplicaStoresTheChangesItSaw(t *testing.T) {
 }
 
 func TestReplicaThatWasAwayRestoresNoOlderFile(t *testing.T) {
-	a, b := replicas(t)
-	a.files["orders.yaml"], b.files["orders.yaml"] = orders, orders
-	a.apply()
-	b.apply()
+	a, b := agreed(t)
 	a.files["orders.yaml"] = orders + "# two\n"
 	a.apply()
 	b.comesBack()
@@ -147,10 +151,7 @@ func TestOnlyTheReplicaThatSawTheFileDisappearRemovesIt(t *testing.T) {
 }
 
 func TestFileLostByOneReplicaIsADifference(t *testing.T) {
-	a, b := replicas(t)
-	a.files["orders.yaml"], b.files["orders.yaml"] = orders, orders
-	a.apply()
-	b.apply()
+	a, b := agreed(t)
 	delete(a.files, "orders.yaml")
 	a.apply()
 	b.apply()
@@ -161,10 +162,7 @@ func TestFileLostByOneReplicaIsADifference(t *testing.T) {
 }
 
 func TestRejectedFileIsNotFixedByAnotherReplicasFile(t *testing.T) {
-	a, b := replicas(t)
-	a.files["orders.yaml"], b.files["orders.yaml"] = orders, orders
-	a.apply()
-	b.apply()
+	a, b := agreed(t)
 	a.files["orders.yaml"] = "pipeline: {id: orders}\n"
 	a.apply()
 	b.apply()
@@ -177,10 +175,7 @@ func TestRejectedFileIsNotFixedByAnotherReplicasFile(t *testing.T) {
 
 // An editor replaces a file by removing it first.
 func TestFileThatComesBackHasNotChanged(t *testing.T) {
-	a, b := replicas(t)
-	a.files["orders.yaml"], b.files["orders.yaml"] = orders, orders
-	a.apply()
-	b.apply()
+	a, b := agreed(t)
 	a.files["orders.yaml"] = orders + "# two\n"
 	a.apply()
 	second := a.active("orders")

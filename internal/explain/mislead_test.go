@@ -50,14 +50,20 @@ func TestReadingFromBeforeThePipelineDoesNotPromiseToOpenThePast(t *testing.T) {
 	}
 }
 
-func TestNewUpstreamDoesNotPromiseToOpenThePast(t *testing.T) {
-	w := opened(t)
+// editsAfterCompletion completes a run of orders, and an hour later sets the dependent's file.
+func (w *world) editsAfterCompletion() {
+	w.Helper()
 	w.Write("orders", "source#2026-03-04", "status=ready")
 	w.Write("orders", "rows#2026-03-04", "count=5000")
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess})
 	w.Pass(time.Hour)
 	w.Apply(orders, downstream)
 	w.Settle()
+}
+
+func TestNewUpstreamDoesNotPromiseToOpenThePast(t *testing.T) {
+	w := opened(t)
+	w.editsAfterCompletion()
 	w.says(w.explain("downstream", "2026-03-04"), explain.NotOpened,
 		"the last upstream run completed 2026-03-04T08:10:00Z (1h ago), before the pipeline was first accepted, 2026-03-04T09:10:00Z (now)",
 		"a new pipeline does not open past periods", "interlock trigger downstream --date 2026-03-04")
@@ -66,12 +72,7 @@ func TestNewUpstreamDoesNotPromiseToOpenThePast(t *testing.T) {
 func TestEditOfUpstreamsDoesNotPromiseToOpenThePast(t *testing.T) {
 	w := newWorld(t, orders, strings.Replace(downstream, "after: [orders]", "after: [downstream-of-nothing]", 1), "pipeline: {id: downstream-of-nothing, owner: data}\n")
 	w.Pass(23 * time.Hour)
-	w.Write("orders", "source#2026-03-04", "status=ready")
-	w.Write("orders", "rows#2026-03-04", "count=5000")
-	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess})
-	w.Pass(time.Hour)
-	w.Apply(orders, downstream)
-	w.Settle()
+	w.editsAfterCompletion()
 	w.says(w.explain("downstream", "2026-03-04"), explain.NotOpened,
 		"before this version of the file was accepted, 2026-03-04T09:10:00Z (now)", "an edit does not open past periods", "interlock trigger downstream --date 2026-03-04")
 }
@@ -219,14 +220,20 @@ validation: {rules: [{key: landed, check: gte, field: count, value: 1000}]}
 	w.says(w.explain("gated", "2026-03-03"), explain.NotOpened, "interlock sensor set gated landed#2026-03-03 complete=true count=")
 }
 
-func TestWindowOfARunThatWaitsForASlotStandsStill(t *testing.T) {
+// withoutSlot returns the explanation of a run that waits for the only slot.
+func withoutSlot(t *testing.T) (*world, explain.Explanation) {
+	t.Helper()
 	w := newWorld(t, strings.Replace(stream, "trigger:", "maxActive: 1\n  trigger:", 1))
 	for _, date := range []string{"2026-03-03", "2026-03-04"} {
 		w.Write("stream", "rows#"+date, "count=20")
 		w.Write("stream", "landed#"+date, "status=ready")
 	}
 	w.Pass(10 * time.Minute)
-	x := w.explain("stream", "2026-03-04")
+	return w, w.explain("stream", "2026-03-04")
+}
+
+func TestWindowOfARunThatWaitsForASlotStandsStill(t *testing.T) {
+	w, x := withoutSlot(t)
 	w.says(x, explain.Waiting, "its window is paused until a job ends, with 1h left")
 	if strings.Contains(x.Text(), "the window is open until") {
 		t.Errorf("that window has no end yet:\n%s", x.Text())

@@ -110,13 +110,7 @@ func TestNextOfARunThatEndedOrNeverOpens(t *testing.T) {
 }
 
 func TestNextOfARunThatWaitsForASlot(t *testing.T) {
-	w := newWorld(t, strings.Replace(stream, "trigger:", "maxActive: 1\n  trigger:", 1))
-	for _, date := range []string{"2026-03-03", "2026-03-04"} {
-		w.Write("stream", "rows#"+date, "count=20")
-		w.Write("stream", "landed#"+date, "status=ready")
-	}
-	w.Pass(10 * time.Minute)
-	x := w.explain("stream", "2026-03-04")
+	w, x := withoutSlot(t)
 	w.needs(x, explain.BySlot, "")
 	if !x.LetsStart() {
 		t.Error("its gate is open")

@@ -160,14 +160,22 @@ func TestEveryEventIsSentOnceThroughOutagesRestartsAndBursts(t *testing.T) {
 	})
 }
 
+// inDelivery returns a world that has begun to deliver a letter, and has another event for the same
+// burst.
+func inDelivery(t *testing.T) (*world, *notify.Letter) {
+	t.Helper()
+	w := newWorld(t, grouped(notify.ByType))
+	w.emit(w.failure("orders", "first"))
+	w.check(w.o.Fill(t.Context(), w.now))
+	l := w.o.Next(w.now)
+	w.emit(w.failure("orders", "second"))
+	w.check(w.o.Fill(t.Context(), w.now))
+	return w, l
+}
+
 func TestEventMergedIntoAQueuedBurstSurvivesACrash(t *testing.T) {
 	for name, killed := range map[string]bool{"killed before the answer": true, "answered": false} {
-		w := newWorld(t, grouped(notify.ByType))
-		w.emit(w.failure("orders", "first"))
-		w.check(w.o.Fill(t.Context(), w.now))
-		l := w.o.Next(w.now)
-		w.emit(w.failure("orders", "second"))
-		w.check(w.o.Fill(t.Context(), w.now))
+		w, l := inDelivery(t)
 		w.check(w.o.Save(t.Context(), true, w.now))
 		if killed {
 			w.begin()
@@ -183,12 +191,7 @@ func TestEventMergedIntoAQueuedBurstSurvivesACrash(t *testing.T) {
 }
 
 func TestEventsHeldBehindAFailedLetterAreSentWithIt(t *testing.T) {
-	w := newWorld(t, grouped(notify.ByType))
-	w.emit(w.failure("orders", "first"))
-	w.check(w.o.Fill(t.Context(), w.now))
-	l := w.o.Next(w.now)
-	w.emit(w.failure("orders", "second"))
-	w.check(w.o.Fill(t.Context(), w.now))
+	w, l := inDelivery(t)
 	_, err := w.o.Record(t.Context(), l, errAway, w.now)
 	w.check(err)
 	w.emit(w.failure("orders", "third"))

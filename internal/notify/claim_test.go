@@ -89,20 +89,28 @@ func TestWaitingBurstsOfARemovedSinkAreDropped(t *testing.T) {
 	w.turn()
 	box := w.box
 	w.box = nil
-	w.options.Sinks = nil
-	w.now = w.now.Add(25 * time.Hour)
-	w.check(w.store.VoidLeases(t.Context()))
-	claims, err := w.store.Claim(t.Context(), store.ClaimQuery{Replica: "here", Limit: 10, Lease: time.Minute}, w.now)
-	if err != nil || len(claims) != 1 {
-		t.Fatalf("due: %+v, %v", claims, err)
-	}
-	if gone, err := notify.New(w.options).Abandon(t.Context(), claims[0], w.now); gone != "box" || err != nil {
-		t.Errorf("abandoned %q, %v", gone, err)
-	}
+	w.abandon()
 	w.box, w.options.Sinks, w.options.Since = box, []sink.Sink{box}, w.now
 	w.begin()
 	w.pass(time.Hour)
 	w.want("a new sink does not get past events", "0")
+}
+
+// abandon drops the sink that the settings no longer name, a day later, and returns the id of its
+// task.
+func (w *world) abandon() string {
+	w.Helper()
+	w.options.Sinks = nil
+	w.now = w.now.Add(25 * time.Hour)
+	w.check(w.store.VoidLeases(w.Context()))
+	claims, err := w.store.Claim(w.Context(), store.ClaimQuery{Replica: "here", Limit: 10, Lease: time.Minute}, w.now)
+	if err != nil || len(claims) != 1 {
+		w.Fatalf("due: %+v, %v", claims, err)
+	}
+	if gone, err := notify.New(w.options).Abandon(w.Context(), claims[0], w.now); gone != "box" || err != nil {
+		w.Errorf("abandoned %q, %v", gone, err)
+	}
+	return claims[0].Task.ID
 }
 
 func TestRemovedSinkIsDroppedHoweverManyBurstsWait(t *testing.T) {
@@ -115,17 +123,8 @@ func TestRemovedSinkIsDroppedHoweverManyBurstsWait(t *testing.T) {
 			w.emit(w.failure(id, "waits"))
 			w.turn()
 		}
-		w.options.Sinks = nil
-		w.now = w.now.Add(25 * time.Hour)
-		w.check(w.store.VoidLeases(t.Context()))
-		claims, err := w.store.Claim(t.Context(), store.ClaimQuery{Replica: "here", Limit: 10, Lease: time.Minute}, w.now)
-		if err != nil || len(claims) != 1 {
-			t.Fatalf("due: %+v, %v", claims, err)
-		}
-		if gone, err := notify.New(w.options).Abandon(t.Context(), claims[0], w.now); gone != "box" || err != nil {
-			t.Errorf("%d groups: abandoned %q, %v", groups, gone, err)
-		}
-		if _, err := w.store.Task(t.Context(), claims[0].Task.ID); !errors.Is(err, store.ErrNotFound) {
+		task := w.abandon()
+		if _, err := w.store.Task(t.Context(), task); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%d groups: the sink's task is still there: %v", groups, err)
 		}
 	}

@@ -136,12 +136,7 @@ func TestFailureOfARemovedPipelineIsFinal(t *testing.T) {
 }
 
 func TestDeadlineOfACancelledRunIsCancelled(t *testing.T) {
-	w := newWorld(t, `
-pipeline: {id: due, owner: data}
-schedule: {trigger: {key: arrival, check: exists}}
-sla: {deadline: "12:00"}
-job: {type: command, config: {command: "true"}}
-`)
+	w := newWorld(t, due)
 	w.Write("due", "arrival", "n=1")
 	_, err := w.Router.Cancel(ctx, w.Key("due/stream/2026-03-03"), "ada", "not needed", w.Now())
 	w.Check(err)

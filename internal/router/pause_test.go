@@ -121,13 +121,15 @@ func TestPausingAgainChangesTheEndAndNotTheStart(t *testing.T) {
 	same(t, "pause", store.Pause{By: "ada", Why: "tested", Since: began}, row.Pause)
 }
 
-func TestDeadlinesContinueUnlessThePauseHoldsThem(t *testing.T) {
-	const due = `
+// due has a deadline at noon.
+const due = `
 pipeline: {id: due, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
 sla: {deadline: "12:00"}
 job: {type: command, config: {command: "true"}}
 `
+
+func TestDeadlinesContinueUnlessThePauseHoldsThem(t *testing.T) {
 	w := newWorld(t, due)
 	w.pause("due", store.Pause{})
 	w.Pass(4 * time.Hour)
@@ -148,12 +150,6 @@ job: {type: command, config: {command: "true"}}
 }
 
 func TestDeadlinesOfAFileThatReturnsCountAgain(t *testing.T) {
-	const due = `
-pipeline: {id: due, owner: data}
-schedule: {trigger: {key: arrival, check: exists}}
-sla: {deadline: "12:00"}
-job: {type: command, config: {command: "true"}}
-`
 	w := newWorld(t, due)
 	w.remove("due")
 	w.Pass(time.Hour)
@@ -164,12 +160,7 @@ job: {type: command, config: {command: "true"}}
 }
 
 func TestDeadlinesOfARemovedPipelineAreCancelled(t *testing.T) {
-	w := newWorld(t, `
-pipeline: {id: due, owner: data}
-schedule: {trigger: {key: arrival, check: exists}}
-sla: {deadline: "12:00"}
-job: {type: command, config: {command: "true"}}
-`)
+	w := newWorld(t, due)
 	w.remove("due")
 	w.Pass(48 * time.Hour)
 	same(t, "breached", 0, w.count(event.SLABreach))

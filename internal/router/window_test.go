@@ -216,7 +216,9 @@ func TestExhaustedRunOfAPausedPipelineReopensAfterThePause(t *testing.T) {
 	w.expect(day3, "PENDING 2")
 }
 
-func TestNewCompletionOfAnUpstreamReopensAnExhaustedRun(t *testing.T) {
+// exhaustedDependent returns a world in which the window of b has closed, an hour after a completed.
+func exhaustedDependent(t *testing.T) *world {
+	t.Helper()
 	w := newWorld(t, source("a", ""), `
 pipeline: {id: b, owner: data}
 schedule: {after: [a]}
@@ -226,6 +228,11 @@ job: {type: command, config: {command: "true"}}
 	w.Write("a", "arrival", "n=1")
 	w.succeed("a/stream/2026-03-03")
 	w.Pass(time.Hour)
+	return w
+}
+
+func TestNewCompletionOfAnUpstreamReopensAnExhaustedRun(t *testing.T) {
+	w := exhaustedDependent(t)
 	w.expect("b/stream/2026-03-03", "VALIDATION_EXHAUSTED 1")
 	w.Write("a", "arrival", "n=2")
 	w.expect("b/stream/2026-03-03", "VALIDATION_EXHAUSTED 1")
@@ -235,15 +242,7 @@ job: {type: command, config: {command: "true"}}
 }
 
 func TestReadingThatOpensTheGateOfAnExhaustedDependentReopensNothing(t *testing.T) {
-	w := newWorld(t, source("a", ""), `
-pipeline: {id: b, owner: data}
-schedule: {after: [a]}
-validation: {rules: [{key: quality, check: exists}]}
-job: {type: command, config: {command: "true"}}
-`)
-	w.Write("a", "arrival", "n=1")
-	w.succeed("a/stream/2026-03-03")
-	w.Pass(time.Hour)
+	w := exhaustedDependent(t)
 	w.sleep(time.Minute)
 	w.Write("b", "quality", "n=1")
 	w.expect("b/stream/2026-03-03", "VALIDATION_EXHAUSTED 1")

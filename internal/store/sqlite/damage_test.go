@@ -89,14 +89,20 @@ func TestReadThatHitsDamageIsRemembered(t *testing.T) {
 	check(t, s.Close())
 }
 
+// crashed returns a store with a reading, its directory, and a copy of that as a crash would leave it.
+func crashed(t *testing.T) (s *Engine, dir, image string) {
+	t.Helper()
+	dir, image = empty(t), t.TempDir()
+	s = opened(t, dir, Options{})
+	put(t, s, reading("rows", 7))
+	check(t, os.CopyFS(image, os.DirFS(dir)))
+	return s, dir, image
+}
+
 // The write-ahead log holds what was acknowledged before a crash. Without it the store would
 // silently continue with less.
 func TestMissingLogIsNoticed(t *testing.T) {
-	dir := empty(t)
-	s := opened(t, dir, Options{})
-	put(t, s, reading("rows", 7))
-	image := t.TempDir()
-	check(t, os.CopyFS(image, os.DirFS(dir)))
+	s, dir, image := crashed(t)
 	check(t, s.Close())
 	s = opened(t, dir, Options{}) // after a clean shutdown nothing is missing
 	check(t, s.Close())
@@ -123,11 +129,7 @@ func TestMissingLogIsNoticed(t *testing.T) {
 
 // A backup of a directory left by a crash does not change it.
 func TestBackupAfterACrashLeavesTheLog(t *testing.T) {
-	dir := empty(t)
-	s := opened(t, dir, Options{})
-	put(t, s, reading("rows", 7))
-	image := t.TempDir()
-	check(t, os.CopyFS(image, os.DirFS(dir)))
+	_, _, image := crashed(t)
 	check(t, BackupDir(t.Context(), image, filepath.Join(t.TempDir(), "backup.db")))
 	if got := count(t, opened(t, image, Options{}), "rows"); got != 7 {
 		t.Errorf("it shows %d", got)

@@ -131,11 +131,7 @@ func TestRepairOfNothingChangesNothing(t *testing.T) {
 }
 
 func TestRepairWorksWithoutALog(t *testing.T) {
-	dir := empty(t)
-	s := opened(t, dir, Options{})
-	put(t, s, reading("rows", 7))
-	image := t.TempDir()
-	check(t, os.CopyFS(image, os.DirFS(dir)))
+	s, _, image := crashed(t)
 	check(t, s.Close())
 	s = opened(t, image, Options{})
 	put(t, s, reading("more", 8))
