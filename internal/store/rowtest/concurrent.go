@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"pgregory.net/rapid"
+
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/row"
 )
@@ -118,44 +120,64 @@ func appendedOnce(f *fixture) {
 
 func changeByOne(f *fixture) {
 	const changes = 50
-	ctx, cancel := context.WithTimeout(f.ctx, guard)
+	EachOnce(f.ctx, f.t, changes, func(n int) error {
+		op := changing(put(at(ref("orders", "a"), 1), row.Any), fmt.Sprint(n))
+		return f.e.Apply(f.ctx, row.Tx{Ops: []row.Op{op}}, noon)
+	}, func(ctx context.Context, consumer string) (positions []int64, ack func() error, err error) {
+		some, err := f.e.Receive(ctx, "router", consumer, 3)
+		for _, c := range some {
+			positions = append(positions, c.Position)
+		}
+		return positions, func() error { return f.e.Ack(f.ctx, "router", some) }, err
+	})
+	same(f, "backlog", f.backlog("router"), 0)
+}
+
+// EachOnce has one goroutine write changes and many others receive them and say that they are done,
+// and checks that each change is received once. Receive returns the positions of some changes, and
+// ends with its context.
+func EachOnce[P comparable](
+	ctx context.Context, t rapid.TB, changes int, write func(n int) error,
+	receive func(ctx context.Context, consumer string) (positions []P, done func() error, err error),
+) {
+	ctx, cancel := context.WithTimeout(ctx, guard)
 	defer cancel()
 	var mu sync.Mutex
-	received := map[int64]int{}
-	var acked atomic.Int64
+	received := map[P]int{}
+	var finished atomic.Int64
 	together(func(i int) {
 		if i == 0 {
 			for n := range changes {
-				op := changing(put(at(ref("orders", "a"), 1), row.Any), fmt.Sprint(n))
-				if err := f.e.Apply(f.ctx, row.Tx{Ops: []row.Op{op}}, noon); err != nil {
-					f.t.Errorf("apply: %v", err)
+				if err := write(n); err != nil {
+					t.Errorf("write: %v", err)
 				}
 			}
 			return
 		}
 		for {
-			some, err := f.e.Receive(ctx, "router", fmt.Sprint(i), 3)
+			some, done, err := receive(ctx, fmt.Sprint(i))
 			if err != nil {
 				return
 			}
 			mu.Lock()
-			for _, c := range some {
-				received[c.Position]++
+			for _, position := range some {
+				received[position]++
 			}
 			mu.Unlock()
-			if err := f.e.Ack(f.ctx, "router", some); err != nil {
-				f.t.Errorf("ack: %v", err)
+			if err := done(); err != nil {
+				t.Errorf("done: %v", err)
 			}
-			if acked.Add(int64(len(some))) == changes {
+			if finished.Add(int64(len(some))) == int64(changes) {
 				cancel()
 			}
 		}
 	})
 	for position, n := range received {
 		if n != 1 {
-			f.t.Errorf("change %d was received %d times", position, n)
+			t.Errorf("change %v was received %d times", position, n)
 		}
 	}
-	same(f, "changes", len(received), changes)
-	same(f, "backlog", f.backlog("router"), 0)
+	if len(received) != changes {
+		t.Errorf("%d changes were received, want %d", len(received), changes)
+	}
 }

@@ -16,8 +16,7 @@ import (
 // what they hold then.
 func checkModel(t *testing.T, open func(t *testing.T) row.Engine, o Options) {
 	if o.Slow {
-		set(t, "rapid.checks", "5")
-		set(t, "rapid.steps", "20")
+		Shorten(t)
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		w := &walker{
@@ -38,6 +37,12 @@ func checkModel(t *testing.T, open func(t *testing.T) row.Engine, o Options) {
 		}
 		rt.Repeat(actions)
 	})
+}
+
+// Shorten makes the random walks of a test fewer and shorter.
+func Shorten(t *testing.T) {
+	set(t, "rapid.checks", "5")
+	set(t, "rapid.steps", "20")
 }
 
 // set gives a flag another value for the rest of the test.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/rowtest"
 )
 
 var concurrencyClaims = []claim{
@@ -125,44 +126,16 @@ func taskByOne(f *fixture) {
 
 func changeByOne(f *fixture) {
 	const changes = 50
-	ctx, cancel := context.WithCancel(f.ctx)
-	defer cancel()
-	var mu sync.Mutex
-	given := map[store.Position]int{}
-	var done atomic.Int64
-	together(func(i int) {
-		if i == 0 {
-			for n := range int64(changes) {
-				if _, err := f.s.PutReadings(f.ctx, []store.Write{write("", n)}, noon); err != nil {
-					f.t.Errorf("put: %v", err)
-				}
-			}
-			return
+	rowtest.EachOnce(f.ctx, f.t, changes, func(n int) error {
+		_, err := f.s.PutReadings(f.ctx, []store.Write{write("", int64(n))}, noon)
+		return err
+	}, func(ctx context.Context, consumer string) (positions []store.Position, done func() error, err error) {
+		some, err := f.s.Receive(ctx, "router", consumer, 3)
+		for _, c := range some {
+			positions = append(positions, c.Position)
 		}
-		for {
-			some, err := f.s.Receive(ctx, "router", fmt.Sprint(i), 3)
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			for _, c := range some {
-				given[c.Position]++
-			}
-			mu.Unlock()
-			if err := f.s.Done(f.ctx, "router", some); err != nil {
-				f.t.Errorf("done: %v", err)
-			}
-			if done.Add(int64(len(some))) == changes {
-				cancel()
-			}
-		}
+		return positions, func() error { return f.s.Done(f.ctx, "router", some) }, err
 	})
-	for at, n := range given {
-		if n != 1 {
-			f.t.Errorf("change %d was given %d times", at, n)
-		}
-	}
-	f.same("changes", len(given), changes)
 	f.same("backlog", f.backlog("router"), 0)
 }
 

@@ -3,7 +3,6 @@ package storetest
 import (
 	"cmp"
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -14,14 +13,14 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/rowtest"
 )
 
 // checkModel makes random calls to a store and to the model, and compares their answers and
 // contents.
 func checkModel(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 	if o.Slow {
-		set(t, "rapid.checks", "5")
-		set(t, "rapid.steps", "20")
+		rowtest.Shorten(t)
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		s := open(t)
@@ -47,16 +46,6 @@ func checkModel(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 			"":        w.compare,
 		})
 	})
-}
-
-// set sets a flag for the rest of the test.
-func set(t *testing.T, name, value string) {
-	f := flag.Lookup(name)
-	before := f.Value.String()
-	t.Cleanup(func() { _ = f.Value.Set(before) }) // it had that value
-	if err := f.Value.Set(value); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // walker makes the calls.

@@ -76,13 +76,20 @@ func (f *fixture) latestBy(id pipeline.ID, limit int) (all []*sensor.Reading) {
 // shown is what rules would see of orders' rows for a period.
 func (f *fixture) shown(date string) sensor.Seen {
 	f.t.Helper()
+	q, answer := f.rows(date)
+	return sensor.ForPeriod(q.Period, answer)
+}
+
+// rows asks for the readings of orders' rows that a period may use.
+func (f *fixture) rows(date string) (store.ReadingQuery, []*sensor.Reading) {
+	f.t.Helper()
 	q := store.ReadingQuery{Pipeline: "orders", Key: "rows"}
 	if date != "" {
 		q.Period = on(date)
 	}
 	answers, err := f.s.Readings(f.ctx, []store.ReadingQuery{q})
 	f.check(err)
-	return sensor.ForPeriod(q.Period, answers[0])
+	return q, answers[0]
 }
 
 func counts(readings []*sensor.Reading) []int64 {

@@ -32,14 +32,9 @@ func byPeriod(readings []*sensor.Reading) []*sensor.Reading {
 // periods asks for a period and gives those of the candidates, by Compare.
 func (f *fixture) periods(date string) []string {
 	f.t.Helper()
-	q := store.ReadingQuery{Pipeline: "orders", Key: "rows"}
-	if date != "" {
-		q.Period = on(date)
-	}
-	answers, err := f.s.Readings(f.ctx, []store.ReadingQuery{q})
-	f.check(err)
+	_, answer := f.rows(date)
 	var out []string
-	for _, r := range byPeriod(answers[0]) {
+	for _, r := range byPeriod(answer) {
 		out = append(out, r.Period.String())
 	}
 	return out
