@@ -79,5 +79,5 @@ func TestBoardShowsFailedRunsWithTheirDeadline(t *testing.T) {
 	if item := first(); at(item, "state") != "overdue" || at(item, "date") != "2026-03-04" || at(item, "phase") != "failed" {
 		t.Errorf("after its deadline: %v", item)
 	}
-	w.get("/api/v1/deadlines/board?pipeline=nothing").problem(404, "nothing")
+	w.get("/api/v1/deadlines/board?pipeline=nothing").problem(404, "problem:unknown-pipeline")
 }

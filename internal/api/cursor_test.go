@@ -85,13 +85,13 @@ func TestCursorIsValidOnEveryReplicaForItsListOnly(t *testing.T) {
 	if first["date"] == second["date"] {
 		t.Errorf("the next page begins with %v, as the first", second["date"])
 	}
-	stranger.get("/api/v1/runs?cursor="+runs).problem(400, "cursor")
+	stranger.get("/api/v1/runs?cursor="+runs).problem(400, "problem:malformed", "cursor")
 	for path, cursor := range map[string]string{
 		"/api/v1/events":    runs,
 		"/api/v1/runs":      w.cursor("/api/v1/events"),
 		"/api/v1/deadlines": runs[:len(runs)-4] + "AAAA",
 		"/api/v1/trends":    base64.RawURLEncoding.EncodeToString([]byte(`["orders"]`)),
 	} {
-		w.get(path+"?cursor="+cursor).problem(400, "cursor")
+		w.get(path+"?cursor="+cursor).problem(400, "problem:malformed", "cursor")
 	}
 }

@@ -30,7 +30,7 @@ func TestForeignHostNamesAreRejectedOnLoopback(t *testing.T) {
 			}
 		}
 	}
-	w.put(ordersSensors+"x", "{}", "Host: evil.example").problem(403, "wrong-host")
+	w.put(ordersSensors+"x", "{}", "Host: evil.example").problem(403, "problem:wrong-host")
 	open := newWorld(t, withTokens, func(d *api.Deps) { d.Settings.Loopback = false })
 	open.token = viewerToken
 	open.get("/api/v1/runs", "Host: interlock.example").object(200)
@@ -67,7 +67,7 @@ func TestCrossOriginWritesAreRejected(t *testing.T) {
 				t.Errorf("%s with %v: got %d, want %d", try.method, c.headers, got.status, c.want)
 			}
 			if c.want == 403 {
-				got.problem(403, "cross-origin")
+				got.problem(403, "problem:cross-origin")
 			}
 		}
 		if got := w.get("/api/v1/runs", c.headers...); got.status != 200 || got.header.Get("Access-Control-Allow-Origin") != "" {

@@ -318,7 +318,7 @@ func TestInRevealsNothing(t *testing.T) {
 		}
 	}
 	w.get(in("bridge")).problem(405, "use POST")
-	w.request("POST", in("bridge"), "{}", "Sec-Fetch-Site: cross-site").problem(403, "cross-origin writes are rejected")
+	w.request("POST", in("bridge"), "{}", "Sec-Fetch-Site: cross-site").problem(403, "problem:cross-origin")
 	w.token = ""
 	got := w.request("POST", "/in/"+limitedToken+"/bridge", `{"depth":1}`)
 	if !strings.Contains(string(got.body), "pipelines that the token may not see (problems: 1)") {

@@ -87,8 +87,8 @@ func TestWrongPingsAreRejected(t *testing.T) {
 	w.get(pingOrders+"/log").problem(400, "start, fail")
 	w.get("/ping/"+sensorToken+"/orders/run%2Forders").problem(400, "engine")
 	w.request("PUT", pingOrders, "").problem(405, "GET, HEAD or POST")
-	w.get(pingOrders, "Sec-Fetch-Site: cross-site").problem(403, "cross-origin writes are rejected")
-	w.get(pingOrders, "Host: evil.example").problem(403, "localhost")
+	w.get(pingOrders, "Sec-Fetch-Site: cross-site").problem(403, "problem:cross-origin")
+	w.get(pingOrders, "Host: evil.example").problem(403, "problem:wrong-host")
 }
 
 // TestPingRevealsNothingAboutTokensAndPipelines compares the responses to clients that may not

@@ -119,7 +119,7 @@ func TestTriggerOpensTheRunOfAPeriod(t *testing.T) {
 func TestRerunIsAcceptedOrRejected(t *testing.T) {
 	w := running(t)
 	const reruns = wednesday + "/reruns"
-	w.post(reruns, `{"reason":"again"}`).problem(409, "RUNNING", "refused")
+	w.post(reruns, `{"reason":"again"}`).problem(409, "problem:refused", "RUNNING")
 	w.post(wednesday+"/job", `{"result":"success"}`).object(200)
 	w.Settle()
 	w.post(reruns, `{"reason":"again"}`).problem(409, "has changed since")
@@ -145,8 +145,8 @@ func TestCancelEndsAnOpenRun(t *testing.T) {
 	if got["status"] != "CANCELLED" || got["reason"] != "cancelled by ann: wrong day" {
 		t.Errorf("got %v", got)
 	}
-	w.post(wednesday+"/cancel", "").problem(409, "has ended")
-	w.post("/api/v1/runs/orders/cron/2026-03-09/cancel", "").problem(404, "no run")
+	w.post(wednesday+"/cancel", "").problem(409, "problem:refused")
+	w.post("/api/v1/runs/orders/cron/2026-03-09/cancel", "").problem(404, "problem:unknown-run")
 }
 
 func TestReportedResultEndsTheJob(t *testing.T) {

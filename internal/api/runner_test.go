@@ -24,7 +24,7 @@ func TestRunnerOpensAndReportsOnDemandRuns(t *testing.T) {
 	w.post("/api/v1/runs", `{"pipeline":"on-demand","date":"2026-03-03","bypassGate":true,"reason":"x"}`).problem(403, "role operator")
 	w.post("/api/v1/runs", `{"pipeline":"on-cron","date":"2026-03-03"}`).problem(403, "schedule", "role operator")
 	w.post("/api/v1/runs", `{"pipeline":"orders","date":"2026-03-03"}`).problem(403, "limited")
-	w.post("/api/v1/runs", `{"pipeline":"on-nothing","date":"2026-03-03"}`).problem(404, "no pipeline")
+	w.post("/api/v1/runs", `{"pipeline":"on-nothing","date":"2026-03-03"}`).problem(404, "problem:unknown-pipeline")
 	w.token = operatorToken
 	w.put("/api/v1/pipelines/on-demand/sensors/source", "{}").object(200)
 	w.token = runnerToken

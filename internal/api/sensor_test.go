@@ -189,7 +189,7 @@ func TestReadingOfAPeriodIsTheOneARuleUses(t *testing.T) {
 		t.Errorf("the hour does not use the day's reading: %v", got)
 	}
 	w.get(ordersSensors+"ready%232026-03-01").problem(404, "there is one for")
-	w.get(ordersSensors+"absent").problem(404, "no reading of absent")
+	w.get(ordersSensors+"absent").problem(404, "problem:unknown-sensor")
 	w.get(ordersSensors+"ready?date=yesterday").problem(400, "query.date")
 	w.get("/api/v1/pipelines/unknown/sensors/ready").problem(404, "unknown-pipeline")
 }
@@ -214,7 +214,7 @@ func TestDeletedReadingKeepsItsHistory(t *testing.T) {
 	if got := w.request("DELETE", ordersSensors+"ready?date=2026-03-03", "").object(200); got["date"] != "2026-03-03" {
 		t.Errorf("got %v", got)
 	}
-	w.get(ordersSensors+"ready").problem(404, "no reading of ready")
+	w.get(ordersSensors+"ready").problem(404, "problem:unknown-sensor")
 	if items := w.get("/api/v1/pipelines/orders/sensors").items(); len(items) != 0 {
 		t.Errorf("sensors are %v", items)
 	}

@@ -54,7 +54,7 @@ func TestCookieIsHTTPOnlyAndSameSite(t *testing.T) {
 	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/api/v1" {
 		t.Errorf("the cookie is %s, %d, for %s", c.Name, c.SameSite, c.Path)
 	}
-	w.post(pauseOrders, "{}", carry(c), "Origin: https://elsewhere.example").problem(403, "cross-origin writes are rejected")
+	w.post(pauseOrders, "{}", carry(c), "Origin: https://elsewhere.example").problem(403, "problem:cross-origin")
 }
 
 func TestUnknownTokenDoesNotLogIn(t *testing.T) {

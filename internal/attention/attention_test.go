@@ -12,8 +12,10 @@ import (
 	"github.com/interlock-go/interlock/internal/attention"
 	"github.com/interlock-go/interlock/internal/controllertest"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/explain"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -57,6 +59,17 @@ func (w *world) needs(want ...string) {
 	}
 }
 
+// because compares the code and parameters ("name=value") of the first reason.
+func (w *world) because(code reason.Code, params ...string) {
+	w.Helper()
+	got := w.list("")[0].Reason
+	for _, param := range params {
+		if name, value, _ := strings.Cut(param, "="); got.Code != code || got.Param(name) != value {
+			w.Errorf("the reason is %s %+v, want %s with %s", got.Code, got, code, param)
+		}
+	}
+}
+
 func (w *world) finish(key string, r run.Report) {
 	w.Helper()
 	_, err := w.Router.Report(ctx, run.Outcome{Key: w.Key(key), Report: r}, w.Now())
@@ -85,9 +98,7 @@ func TestFailedRunNeedsAttentionUntilItsOwnPeriodCompletes(t *testing.T) {
 	want := "failed orders 2026-03-04 critical: interlock rerun orders --date 2026-03-04 --reason TEXT"
 	w.needs(want)
 	item := w.list("orders")[0]
-	if got := item.Reason.String(); got != "failed after 1 attempt: exit code 75, connection refused (maxRetries: 0)" || item.Reason.Param("exitCode") != "75" {
-		t.Errorf("the reason is %q: %+v", got, item.Reason)
-	}
+	w.because(explain.CauseFailed, "exitCode=75", "message=exit code 75, connection refused")
 	if !item.Since.Equal(w.Now()) {
 		t.Errorf("since %s", item.Since)
 	}
@@ -136,9 +147,7 @@ func TestRunningJobIsOverdueOnceItsDeadlineHasPassed(t *testing.T) {
 	w := newWorld(t, daily)
 	w.Pass(27 * time.Hour) // ten past twelve on Wednesday
 	w.needs("overdue orders 2026-03-04 critical: interlock explain orders --date 2026-03-04")
-	if got := w.list("")[0].Reason.String(); got != "the deadline 2026-03-04T12:00:00Z has passed, and the run is running" {
-		t.Errorf("the reason is %q", got)
-	}
+	w.because("overdue", "deadline=2026-03-04T12:00:00Z", "phase=running")
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess})
 	w.needs()
 }
@@ -169,9 +178,7 @@ func TestMissingPeriodsNeedAttentionUntilEachHasARun(t *testing.T) {
 	w.Pass(13 * time.Hour)
 	w.finish("orders/cron/2026-03-07", run.Report{Result: run.ResultSuccess})
 	w.needs("missing orders 2026-03-06 info: interlock backfill orders --from 2026-03-04 --to 2026-03-06 --only-missing")
-	if got := w.list("")[0].Reason.String(); got != "3 periods from 2026-03-04 to 2026-03-06 have no run, because their fires were missed" {
-		t.Errorf("the reason is %q", got)
-	}
+	w.because(explain.CauseMissing, "count=3", "first=2026-03-04", "last=2026-03-06")
 	for _, date := range []string{"2026-03-04", "2026-03-06"} {
 		_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: date, Pipeline: "orders", Period: w.Period(date), By: "ada"}, w.Now())
 		w.Check(err)
@@ -209,9 +216,7 @@ validation: {rules: [{key: rows, check: gte, field: count, value: 1000}]}
 	w.Write("gated", "go#2026-03-03", "on=true")
 	w.Pass(2 * time.Hour)
 	w.needs("exhausted gated 2026-03-03 warning: interlock rerun gated --date 2026-03-03 --reason TEXT")
-	if got := w.list("")[0].Reason; got.Param("key") != "rows" || !strings.Contains(got.String(), "12") {
-		t.Errorf("the reason is %q", got)
-	}
+	w.because(explain.CauseExhausted, "key=rows", `value="12"`)
 }
 
 func TestRejectedFileNeedsAttention(t *testing.T) {
@@ -238,9 +243,7 @@ func TestUndeliveredAlertsAreOneItemPerSink(t *testing.T) {
 		w.Check(w.Store.Commit(ctx, b, w.Now()))
 	}
 	w.needs("undelivered   warning: interlock alerts retry --all --sink ops")
-	if got := w.list("")[0].Reason.String(); got != "110 alerts undelivered to ops, which answered: 503 Service Unavailable" {
-		t.Errorf("the reason is %q", got)
-	}
+	w.because("undelivered", "alerts=110", "sink=ops", "message=503 Service Unavailable")
 }
 
 func TestPauseNeedsAttentionOnceItIsLong(t *testing.T) {
@@ -251,7 +254,5 @@ func TestPauseNeedsAttentionOnceItIsLong(t *testing.T) {
 	w.needs()
 	w.Pass(2 * time.Hour)
 	w.needs("paused orders  info: interlock resume orders")
-	if got := w.list("")[0].Reason.String(); got != "paused since 2026-03-03T09:10:00Z by ada: migration" {
-		t.Errorf("the reason is %q", got)
-	}
+	w.because("paused", "since=2026-03-03T09:10:00Z", "by=ada", "why=migration")
 }
