@@ -149,3 +149,18 @@ func Fail(w http.ResponseWriter, status int, code, message string) {
 	w.WriteHeader(status)
 	json.NewEncoder(w).Encode(map[string]string{"__type": code, "message": message})
 }
+
+// Refusals are the errors with which a service answers requests that name such a thing.
+type Refusals map[string]struct {
+	Status        int
+	Code, Message string
+}
+
+// Answer reports whether it has answered a request that names this.
+func (r Refusals) Answer(w http.ResponseWriter, name string) bool {
+	refusal, is := r[name]
+	if is {
+		Fail(w, refusal.Status, refusal.Code, refusal.Message)
+	}
+	return is
+}

@@ -57,6 +57,14 @@ func newTarget(t *testing.T) *target {
 	return s
 }
 
+// refusals are the answers to starts that name such a target.
+var refusals = awstest.Refusals{
+	"j-ENDED":     {400, "ValidationException", "A job flow that is shutting down, terminated, or finished may not be modified."},
+	"j-FULL":      {400, "ValidationException", "Maximum number of active steps(State = 'Running', 'Pending' or 'Cancel_Pending') for cluster exceeded."},
+	"j-BUSY":      {400, "ThrottlingException", "Rate exceeded"},
+	"j-FORBIDDEN": {400, "AccessDeniedException", "not authorized to perform: elasticmapreduce:AddJobFlowSteps"},
+}
+
 func (s *target) add(w http.ResponseWriter, r *http.Request) {
 	in := awstest.Read[struct {
 		JobFlowID string `json:"JobFlowId"`
@@ -64,18 +72,7 @@ func (s *target) add(w http.ResponseWriter, r *http.Request) {
 	}](s.T, r)
 	s.Lock()
 	defer s.Unlock()
-	switch in.JobFlowID {
-	case "j-ENDED":
-		awstest.Fail(w, 400, "ValidationException", "A job flow that is shutting down, terminated, or finished may not be modified.")
-		return
-	case "j-FULL":
-		awstest.Fail(w, 400, "ValidationException", "Maximum number of active steps(State = 'Running', 'Pending' or 'Cancel_Pending') for cluster exceeded.")
-		return
-	case "j-BUSY":
-		awstest.Fail(w, 400, "ThrottlingException", "Rate exceeded")
-		return
-	case "j-FORBIDDEN":
-		awstest.Fail(w, 400, "AccessDeniedException", "not authorized to perform: elasticmapreduce:AddJobFlowSteps")
+	if refusals.Answer(w, in.JobFlowID) {
 		return
 	}
 	ids := []string{}

@@ -54,6 +54,14 @@ func newTarget(t *testing.T) *target {
 	return s
 }
 
+// refusals are the answers to starts that name such a target.
+var refusals = awstest.Refusals{
+	"missing":   {404, "ResourceNotFoundException", "Application missing does not exist"},
+	"throttled": {429, "ThrottlingException", "Rate exceeded"},
+	"forbidden": {403, "AccessDeniedException", "not authorized to perform: emr-serverless:StartJobRun"},
+	"unready":   {409, "ConflictException", "Application unready is stopping"},
+}
+
 func (s *target) start(w http.ResponseWriter, r *http.Request) {
 	in := awstest.Read[struct {
 		ClientToken            string          `json:"clientToken"`
@@ -65,18 +73,7 @@ func (s *target) start(w http.ResponseWriter, r *http.Request) {
 	s.Lock()
 	defer s.Unlock()
 	app := r.PathValue("app")
-	switch app {
-	case "missing":
-		awstest.Fail(w, 404, "ResourceNotFoundException", "Application missing does not exist")
-		return
-	case "throttled":
-		awstest.Fail(w, 429, "ThrottlingException", "Rate exceeded")
-		return
-	case "forbidden":
-		awstest.Fail(w, 403, "AccessDeniedException", "not authorized to perform: emr-serverless:StartJobRun")
-		return
-	case "unready":
-		awstest.Fail(w, 409, "ConflictException", "Application unready is stopping")
+	if refusals.Answer(w, app) {
 		return
 	}
 	sent := string(in.JobDriver) + string(in.ConfigurationOverrides)

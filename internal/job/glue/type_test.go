@@ -66,6 +66,14 @@ func newTarget(t *testing.T) *target {
 	return s
 }
 
+// refusals are the answers to starts that name such a target.
+var refusals = awstest.Refusals{
+	"crowded":   {400, "ConcurrentRunsExceededException", "Concurrent runs exceeded for crowded"},
+	"throttled": {400, "ThrottlingException", "Rate exceeded"},
+	"forbidden": {400, "AccessDeniedException", "User: arn:aws:sts::123456789012:assumed-role/interlock/i is not authorized to perform: glue:StartJobRun on resource: forbidden"},
+	"invalid":   {400, "InvalidInputException", "Timeout not supported for GlueVersion 0.9"},
+}
+
 func (s *target) start(w http.ResponseWriter, r *http.Request) {
 	in := awstest.Read[struct {
 		JobName   string
@@ -73,18 +81,7 @@ func (s *target) start(w http.ResponseWriter, r *http.Request) {
 	}](s.T, r)
 	s.Lock()
 	defer s.Unlock()
-	switch in.JobName {
-	case "crowded":
-		awstest.Fail(w, 400, "ConcurrentRunsExceededException", "Concurrent runs exceeded for crowded")
-		return
-	case "throttled":
-		awstest.Fail(w, 400, "ThrottlingException", "Rate exceeded")
-		return
-	case "forbidden":
-		awstest.Fail(w, 400, "AccessDeniedException", "User: arn:aws:sts::123456789012:assumed-role/interlock/i is not authorized to perform: glue:StartJobRun on resource: forbidden")
-		return
-	case "invalid":
-		awstest.Fail(w, 400, "InvalidInputException", "Timeout not supported for GlueVersion 0.9")
+	if refusals.Answer(w, in.JobName) {
 		return
 	}
 	created := &jobRun{

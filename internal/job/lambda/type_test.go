@@ -46,26 +46,23 @@ func newTarget(t *testing.T) *target {
 	return s
 }
 
+// refusals are the answers to starts that name such a target.
+var refusals = awstest.Refusals{
+	"missing":   {404, "ResourceNotFoundException", "Function not found: arn:aws:lambda:eu-west-1:123456789012:function:missing"},
+	"forbidden": {403, "AccessDeniedException", "not authorized to perform: lambda:InvokeFunction"},
+	"throttled": {429, "TooManyRequestsException", "Rate Exceeded."},
+	"crowded":   {502, "ENILimitReachedException", "network interface limit"},
+	"unzipped":  {502, "InvalidZipFileException", "could not unzip"},
+}
+
 func (s *target) invoke(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	i := invocation{function: r.PathValue("name"), kind: r.Header.Get("X-Amz-Invocation-Type"), logs: r.Header.Get("X-Amz-Log-Type"), text: string(body)}
 	json.Unmarshal(body, &i.payload)
-	switch i.function {
-	case "missing":
-		awstest.Fail(w, 404, "ResourceNotFoundException", "Function not found: arn:aws:lambda:eu-west-1:123456789012:function:missing")
-		return
-	case "forbidden":
-		awstest.Fail(w, 403, "AccessDeniedException", "not authorized to perform: lambda:InvokeFunction")
-		return
-	case "throttled":
+	if i.function == "throttled" {
 		w.Header().Set("Retry-After", "3")
-		awstest.Fail(w, 429, "TooManyRequestsException", "Rate Exceeded.")
-		return
-	case "crowded":
-		awstest.Fail(w, 502, "ENILimitReachedException", "network interface limit")
-		return
-	case "unzipped":
-		awstest.Fail(w, 502, "InvalidZipFileException", "could not unzip")
+	}
+	if refusals.Answer(w, i.function) {
 		return
 	}
 	if i.kind == "DryRun" {

@@ -54,6 +54,13 @@ func newTarget(t *testing.T) *target {
 	return s
 }
 
+// refusals are the answers to starts that name such a target.
+var refusals = awstest.Refusals{
+	"throttled": {400, "ThrottlingException", "Rate exceeded"},
+	"crowded":   {400, "ExecutionLimitExceeded", "The maximum number of running executions has been reached"},
+	"forbidden": {400, "AccessDeniedException", "not authorized to perform: states:StartExecution"},
+}
+
 func (s *target) start(w http.ResponseWriter, r *http.Request) {
 	in := awstest.Read[struct {
 		StateMachineArn string `json:"stateMachineArn"`
@@ -63,15 +70,7 @@ func (s *target) start(w http.ResponseWriter, r *http.Request) {
 	s.Lock()
 	defer s.Unlock()
 	kind := strings.Split(strings.TrimPrefix(in.StateMachineArn, machine), ":")[0]
-	switch kind {
-	case "throttled":
-		awstest.Fail(w, 400, "ThrottlingException", "Rate exceeded")
-		return
-	case "crowded":
-		awstest.Fail(w, 400, "ExecutionLimitExceeded", "The maximum number of running executions has been reached")
-		return
-	case "forbidden":
-		awstest.Fail(w, 400, "AccessDeniedException", "not authorized to perform: states:StartExecution")
+	if refusals.Answer(w, kind) {
 		return
 	}
 	arn := "arn:aws:states:eu-west-1:123456789012:execution:" + kind + ":" + in.Name
