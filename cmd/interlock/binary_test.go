@@ -3,12 +3,60 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 )
+
+// built is the binary that all tests share. Parallel tests must request it before t.Parallel, so that
+// it is built once.
+var built struct {
+	sync.Mutex
+	users int
+	dir   string
+}
+
+// builtBinary returns the path of the built binary.
+func builtBinary(t *testing.T) string {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	if built.users == 0 {
+		build(t)
+	}
+	built.users++
+	t.Cleanup(func() {
+		built.Lock()
+		defer built.Unlock()
+		if built.users--; built.users == 0 {
+			if err := os.RemoveAll(built.dir); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return filepath.Join(built.dir, "interlock")
+}
+
+// build builds the binary as releases do. The flags of the compiler are those of `make test`, so that
+// it compiles no package again.
+func build(t *testing.T) {
+	t.Helper()
+	var err error
+	if built.dir, err = os.MkdirTemp("", "interlock-binary-"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=v9.8.7",
+		"-o", filepath.Join(built.dir, "interlock"), ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		_ = os.RemoveAll(built.dir) // the build's error matters more
+		t.Fatalf("%v: %s", err, out)
+	}
+}
 
 // TestTheBinaryAnswersWithItsExitCode runs the built binary, as users do, with its own stdin and
 // exit code.
@@ -16,11 +64,7 @@ func TestTheBinaryAnswersWithItsExitCode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the binary")
 	}
-	binary := filepath.Join(t.TempDir(), "interlock")
-	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.version=v9.8.7", "-o", binary, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	binary := builtBinary(t)
 	tests := []struct {
 		name  string
 		args  []string

@@ -18,15 +18,16 @@ import (
 	"time"
 )
 
-// demoProgram builds the binary; the demo prints commands with the binary's path.
+// demoProgram returns a name of the binary that is the test's own: the demo prints commands with that
+// path, and processes of it are the test's.
 func demoProgram(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds the binary and runs it for a minute")
 	}
 	binary := filepath.Join(t.TempDir(), "interlock")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if err := os.Link(builtBinary(t), binary); err != nil {
+		t.Fatal(err)
 	}
 	return binary
 }
@@ -41,8 +42,8 @@ func demoProcess(ctx context.Context, binary, temp string, args ...string) *exec
 }
 
 func TestTheDemoTellsItsWholeStory(t *testing.T) {
-	t.Parallel()
 	binary, temp := demoProgram(t), t.TempDir()
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	out, err := demoProcess(ctx, binary, temp).CombinedOutput() // without a terminal it ends by itself
@@ -64,8 +65,8 @@ func TestTheDemoTellsItsWholeStory(t *testing.T) {
 }
 
 func TestAnInterruptedDemoLeavesNothingRunning(t *testing.T) {
-	t.Parallel()
 	binary, temp, project := demoProgram(t), t.TempDir(), filepath.Join(t.TempDir(), "project")
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := demoProcess(ctx, binary, temp, "--data", project, "--stay")

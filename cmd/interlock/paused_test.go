@@ -61,7 +61,9 @@ func (d *daemon) typed(args ...string) string {
 	return got.stdout + got.stderr
 }
 
-func TestAServerStartedPausedStartsNothing(t *testing.T) {
+// killedBeforeRetry returns a ground whose controller was killed while attempt 2 of a run waited.
+func killedBeforeRetry(t *testing.T) *ground {
+	t.Helper()
 	g := newGround(t, builtBinary(t), "")
 	g.retried()
 	d := g.start()
@@ -71,9 +73,13 @@ func TestAServerStartedPausedStartsNothing(t *testing.T) {
 		return err == nil && r.Attempt == 2
 	})
 	d.kill()
+	return g
+}
 
+func TestAServerStartedPausedStartsNothing(t *testing.T) {
+	g := killedBeforeRetry(t)
 	g.pipeline("late", "schedule: {trigger: {key: landed, check: exists}}\njob: {type: command, config: {command: [touch, late]}}\n")
-	d = g.launched("--paused")
+	d := g.launched("--paused")
 	until(t, "the retry is due and was evaluated", func() bool {
 		r, err := d.api.Run(t.Context(), client.RunKey{Pipeline: "retried", Schedule: "manual", Date: "2026-03-03"})
 		return err == nil && r.WindowStart != nil && time.Now().After(*r.WindowStart) && r.Phase != "backoff"
@@ -127,15 +133,7 @@ func (h *halting) Commit(ctx context.Context, b store.Batch, now time.Time) erro
 }
 
 func TestAStartThatDiesBetweenPauseAndCopiesLeavesEverythingPaused(t *testing.T) {
-	g := newGround(t, builtBinary(t), "")
-	g.retried()
-	d := g.start()
-	d.typed("trigger", "retried", "--date", "2026-03-03")
-	until(t, "attempt 2 waits", func() bool {
-		r, err := d.api.Run(t.Context(), client.RunKey{Pipeline: "retried", Schedule: "manual", Date: "2026-03-03"})
-		return err == nil && r.Attempt == 2
-	})
-	d.kill()
+	g := killedBeforeRetry(t)
 
 	file, problems := settings.Parse("interlock.yaml", []byte("listen: 127.0.0.1:0\n"))
 	if len(problems) > 0 {
@@ -154,7 +152,7 @@ func TestAStartThatDiesBetweenPauseAndCopiesLeavesEverythingPaused(t *testing.T)
 		t.Fatalf("%v: %q", err, dying.commits)
 	}
 
-	d = g.start()
+	d := g.start()
 	until(t, "the retry is due", func() bool {
 		r, err := d.api.Run(t.Context(), client.RunKey{Pipeline: "retried", Schedule: "manual", Date: "2026-03-03"})
 		return err == nil && r.WindowStart != nil && time.Now().After(*r.WindowStart) && r.Phase != "backoff"

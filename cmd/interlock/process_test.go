@@ -22,49 +22,6 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// built is the binary that all tests of the process share. Parallel tests must request it before
-// t.Parallel, so that it is built once.
-var built struct {
-	sync.Mutex
-	users int
-	dir   string
-}
-
-// builtBinary returns the path of the built binary.
-func builtBinary(t *testing.T) string {
-	t.Helper()
-	built.Lock()
-	defer built.Unlock()
-	if built.users == 0 {
-		build(t)
-	}
-	built.users++
-	t.Cleanup(func() {
-		built.Lock()
-		defer built.Unlock()
-		if built.users--; built.users == 0 {
-			if err := os.RemoveAll(built.dir); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	return filepath.Join(built.dir, "interlock")
-}
-
-func build(t *testing.T) {
-	t.Helper()
-	var err error
-	if built.dir, err = os.MkdirTemp("", "interlock-binary-"); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(built.dir, "interlock"), ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		_ = os.RemoveAll(built.dir) // the build's error matters more
-		t.Fatalf("%v: %s", err, out)
-	}
-}
-
 // ground is where controllers of the built binary run, one after the other: a server file, a
 // pipelines folder and a data directory.
 type ground struct {
