@@ -83,6 +83,7 @@ var rooms = map[string]layer{
 	"internal/job/rest":          kit,
 	"internal/job/awsapi":        kit,
 	"internal/job/awstest":       suite,
+	"internal/otlp/otlptest":     suite,
 	"internal/program":           kit, // how programs are started on this machine
 	"internal/datadir":           kit, // takes a data directory for one process
 	"internal/job/*":             adapter,

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +33,7 @@ func newCheckout(t testing.TB, aws *emulated, functions ...string) checkout {
 	}
 	check(t, os.CopyFS(filepath.Join(dir, "dist"), os.DirFS(filepath.Join(root, terraformDir, "tests", "zips"))))
 	build := exec.Command("sh", append([]string{filepath.Join(root, "deploy", "build.sh"), filepath.Join(dir, "dist"), "stream-router"}, functions...)...)
-	build.Env = append(os.Environ(), "ARCH="+map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH])
+	build.Env = append(os.Environ(), "ARCH="+architecture())
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
