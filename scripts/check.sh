@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs the checks, all of them even if one fails, and prints each outcome as the check ends.
+# Runs the checks, all of them even if one fails, and prints each outcome as the check ends. The
+# Makefile calls it, and sets the flags with which everything is compiled.
 #   check.sh static   formatting, vet, staticcheck, dead code, generated files, import direction, module files
 #   check.sh all      these, then the tests
 # Checks run in two concurrent lanes, one for Go and one for Node. Within a lane they run one after
@@ -8,10 +9,6 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 . scripts/need.sh
 
-# Checked binaries are built without VCS stamps: stamping fails if git does not trust the folder's
-# owner.
-GOFLAGS="${GOFLAGS:-} -buildvcs=false"
-export GOFLAGS
 # Property tests draw the same values in every run; make nightly draws random ones.
 export RAPID_SEED=1
 tool='go tool -modfile=tools.mod'
@@ -135,10 +132,10 @@ copy() {
 }
 
 # generated runs the generators in a copy of the tree and compares. It does not change the tree
-# itself. With -trimpath, what is compiled for one copy is cached for the next, and for binary_size.
+# itself. Because of -trimpath, nothing is compiled again for the copy.
 generated() {
 	copy tree && cp -R "$work/tree" "$work/before" || return 1
-	(cd "$work/tree" && CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -trimpath" go generate ./...) || return 1
+	(cd "$work/tree" && go generate ./...) || return 1
 	(cd "$work" && diff -ru before tree) && return 0
 	echo "run: make generate"
 	return 1
@@ -202,7 +199,7 @@ terraform_files() {
 # calls methods by name (text/template, html/template): then the linker keeps every method of every
 # type.
 binary_size() {
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$work/size" ./cmd/interlock || return 1
+	go build -ldflags '-s -w' -o "$work/size" ./cmd/interlock || return 1
 	bytes=$(wc -c <"$work/size")
 	echo "$((bytes / 1000000)) MB" >"$note"
 	[ "$bytes" -le 40000000 ] && return 0
@@ -274,12 +271,13 @@ tests() {
 
 # go_test LIST FLAG... tests the packages in LIST, with one more in parallel than there are cores,
 # because many tests wait for a server. On failure it prints the failed tests and lines first,
-# because some log viewers keep only the beginning. It does not retry failed tests.
+# because some log viewers keep only the beginning. It does not retry failed tests, and leaves
+# vetting to the check of that name.
 go_test() {
 	list=$1
 	shift
 	if $tool gotestsum --format standard-quiet --hide-summary=skipped --packages="$(tr '\n' ' ' <"$list")" \
-		-- -p=$(($(getconf _NPROCESSORS_ONLN) + 1)) -timeout=40m $fresh "$@" >"$work/tests" 2>&1; then
+		-- -p=$(($(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -timeout=40m $fresh "$@" >"$work/tests" 2>&1; then
 		grep '^DONE' "$work/tests" >>"$note"
 		return 0
 	fi
