@@ -303,7 +303,7 @@ func (w *waiter) unanswered(ctx context.Context, err error) error {
 	switch left := w.patience(); {
 	case left > 0:
 		w.failed++
-		return rest(ctx, min(left, w.backoff()))
+		return rest(ctx, min(left, backoff(time.Second, slowest, w.failed)))
 	case w.gate != nil:
 		return &ContactLostError{err}
 	}
@@ -321,9 +321,6 @@ func (w *waiter) patience() time.Duration {
 	return w.left()
 }
 
-// backoff returns the wait after failed requests.
-func (w *waiter) backoff() time.Duration { return min(slowest, time.Second<<min(w.failed-1, 4)) }
-
 // pause returns errAgain. If it is called often, it first waits for the rest of the hold.
 func (w *waiter) pause(ctx context.Context, left time.Duration) error {
 	if left <= 0 {
@@ -334,6 +331,11 @@ func (w *waiter) pause(ctx context.Context, left time.Duration) error {
 		return errAgain
 	}
 	return rest(ctx, left)
+}
+
+// backoff returns the wait after that many consecutive failures: the first one doubled, at most most.
+func backoff(first, most time.Duration, failures int) time.Duration {
+	return min(first<<min(failures-1, 10), most)
 }
 
 // rest returns errAgain after d, or the error of ctx.

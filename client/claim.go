@@ -30,7 +30,7 @@ func (w *waiter) claim(ctx context.Context) (*Lease, error) {
 			return nil, err
 		}
 		w.failed++
-		if interrupted := rest(ctx, min(left, w.backoff())); !errors.Is(interrupted, errAgain) {
+		if interrupted := rest(ctx, min(left, backoff(time.Second, slowest, w.failed))); !errors.Is(interrupted, errAgain) {
 			return nil, interrupted
 		}
 	}

@@ -52,7 +52,7 @@ func (c *Client) Follow(ctx context.Context, q Following, each func(Event) error
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(min(s.retry<<min(failures, 10), lastRetry)):
+		case <-time.After(backoff(s.retry, lastRetry, failures+1)):
 		}
 	}
 }

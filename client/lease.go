@@ -223,7 +223,7 @@ func (l *Lease) Finish(ctx context.Context, r JobReport) (JobReported, error) {
 		if ctx.Err() != nil || final(err) || l.over() {
 			return done, err
 		}
-		if interrupted := rest(ctx, min(time.Second/4<<min(tries-1, 6), reportAgain)); !errors.Is(interrupted, errAgain) {
+		if interrupted := rest(ctx, backoff(time.Second/4, reportAgain, tries)); !errors.Is(interrupted, errAgain) {
 			return done, err
 		}
 		if r.Output = whole; tries%2 == 1 {

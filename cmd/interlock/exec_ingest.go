@@ -14,6 +14,7 @@ import (
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/artifact"
+	"github.com/interlock-go/interlock/internal/backoff"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -121,6 +122,8 @@ type gathering struct {
 
 // uploadLimit is how long it may take to write all readings.
 const uploadLimit = time.Minute
+
+var uploadRetries = backoff.Doubling{First: time.Second, Most: uploadLimit}
 
 // gather writes the results of the command as readings, before its result is reported. It returns
 // what went wrong, which changes nothing about the result.
@@ -263,7 +266,7 @@ func (g *gathering) put(ctx context.Context, readings []artifact.Reading) error 
 	for _, r := range readings {
 		writes = append(writes, client.SensorWrite{Pipeline: g.lease.Key.Pipeline, Key: r.Key + "#" + g.lease.Key.Date, Data: r.Fields, Source: "interlock exec"})
 	}
-	for wait := time.Second; ; wait *= 2 {
+	for failures := 1; ; failures++ {
 		_, err := g.c.PutSensors(ctx, writes, client.Permit(g.lease.Permit), client.Within(uploadLimit))
 		problem, answered := errors.AsType[*client.Problem](err)
 		if err == nil || ctx.Err() != nil || answered && problem.Status < http.StatusInternalServerError && problem.Status != http.StatusTooManyRequests {
@@ -272,7 +275,7 @@ func (g *gathering) put(ctx context.Context, readings []artifact.Reading) error 
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(wait):
+		case <-time.After(uploadRetries.After(failures)):
 		}
 	}
 }

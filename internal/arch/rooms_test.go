@@ -45,6 +45,7 @@ var mayImport = map[layer][]layer{
 // decideOrder lists the deciding packages, lowest first: each may import only those before it.
 var decideOrder = []string{
 	"internal/panicked",
+	"internal/backoff",
 	"internal/document",
 	"internal/period",
 	"internal/reason",

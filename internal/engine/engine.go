@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/backoff"
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/panicked"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -153,7 +154,7 @@ func (e *Engine) voidLeases(ctx context.Context) error {
 		if failures == 1 {
 			e.Logger.Error("work does not start until the store accepts writes", slog.Any("error", err))
 		}
-		if !pause(ctx, backoff(failures)) {
+		if !pause(ctx, retries.After(failures)) {
 			return err
 		}
 	}
@@ -175,19 +176,10 @@ func pauseUntil(ctx context.Context, woken <-chan struct{}, d time.Duration) boo
 	return true
 }
 
-const (
-	minBackoff = 250 * time.Millisecond
-	maxBackoff = 10 * time.Second // also the longest delay before work resumes after a store outage
-)
+// maxBackoff is also the longest delay before work resumes after a store outage.
+const maxBackoff = 10 * time.Second
 
-// backoff returns the delay after that many consecutive failures.
-func backoff(failures int) time.Duration {
-	wait := minBackoff
-	for n := 1; n < failures && wait < maxBackoff; n++ {
-		wait *= 2
-	}
-	return min(wait, maxBackoff)
-}
+var retries = backoff.Doubling{First: 250 * time.Millisecond, Most: maxBackoff}
 
 // trials counts the consecutive failures of a loop, and reports them in health under the name of
 // its part.
@@ -202,7 +194,7 @@ func (t *trials) failed(ctx context.Context, err error, message string, about ..
 	t.failures++
 	t.engine.health.failed(t.part, err)
 	t.engine.Logger.Error(message, append(about, "error", err)...)
-	pause(ctx, backoff(t.failures))
+	pause(ctx, retries.After(t.failures))
 }
 
 // succeeded ends a series of failures.

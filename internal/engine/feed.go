@@ -192,7 +192,7 @@ func (l *lanes) insist(n *lane, c store.Change, err error, atOnce bool) error {
 		if enough && !errors.Is(err, store.ErrAway) && l.setAside([]store.Change{c}, failures, err) == nil {
 			return nil
 		}
-		if !pause(l.work, backoff(failures)) {
+		if !pause(l.work, retries.After(failures)) {
 			return l.work.Err()
 		}
 		if err = l.once(n, c); err == nil || stopped(l.work, err) {

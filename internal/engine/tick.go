@@ -95,7 +95,7 @@ func (e *Engine) caughtUp(ctx context.Context) bool {
 		if err == nil && (n == 0 || oldest.After(start)) {
 			return true
 		}
-		if !pause(ctx, minBackoff) {
+		if !pause(ctx, retries.First) {
 			return false
 		}
 	}

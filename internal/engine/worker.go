@@ -278,7 +278,7 @@ func (e *Engine) untilLapsed(work context.Context, give func(context.Context) er
 	lapsed := time.Now().Add(e.Lease)
 	for failures := 1; ; failures++ {
 		err := give(context.WithoutCancel(work))
-		if err == nil || time.Now().After(lapsed) || !pause(work, backoff(failures)) {
+		if err == nil || time.Now().After(lapsed) || !pause(work, retries.After(failures)) {
 			return
 		}
 	}

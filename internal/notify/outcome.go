@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/backoff"
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/sink"
 )
 
@@ -52,8 +52,8 @@ func (o *Outbox) Record(ctx context.Context, l *Letter, said error, now time.Tim
 	if o.failures == 0 || !now.Before(o.until) { // concurrent failures count once
 		o.failures++
 	}
-	o.until = period.Later(o.until, now.Add(o.backoff(l, o.failures)))
-	l.retryAt = now.Add(o.backoff(l, l.tries))
+	o.until = period.Later(o.until, now.Add(o.pause(l, o.failures)))
+	l.retryAt = now.Add(o.pause(l, l.tries))
 	o.failing = true
 	buried, err := o.buryOld(ctx, said, now)
 	s.Buried = buried
@@ -97,9 +97,9 @@ func (o *Outbox) refused(ctx context.Context, l *Letter, s Outcome, now time.Tim
 	return s, nil
 }
 
-// backoff returns the delay after that many consecutive failures.
-func (o *Outbox) backoff(l *Letter, failures int) time.Duration {
-	return rerun.Backoff(minWait, maxWait, failures-1, o.name+"/"+l.alert.Event.ID)
+// pause returns the delay after that many consecutive failures.
+func (o *Outbox) pause(l *Letter, failures int) time.Duration {
+	return backoff.Doubling{First: minWait, Most: maxWait}.Spread(failures, o.name+"/"+l.alert.Event.ID)
 }
 
 // buryOld buries letters that have been retried for longer than patience.

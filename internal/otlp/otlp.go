@@ -18,6 +18,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/interlock-go/interlock/internal/backoff"
 	"github.com/interlock-go/interlock/internal/egress"
 )
 
@@ -50,6 +51,8 @@ func New(c Config) (*Exporter, error) {
 // tries is how often a batch is sent while the collector is rate-limited.
 const tries = 3
 
+var retries = backoff.Doubling{First: time.Second, Most: time.Minute}
+
 // ExportSpans sends spans. The specification allows dropping those that a collector does not
 // accept.
 func (e *Exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
@@ -63,15 +66,13 @@ func (e *Exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	if body, err = e.compress(body); err != nil {
 		return fmt.Errorf("compress spans: %w", err)
 	}
-	wait := time.Second
 	for try := 1; ; try++ {
 		after, err := e.post(ctx, body)
 		if err == nil || after < 0 || try == tries {
 			return err
 		}
 		select {
-		case <-time.After(max(after, wait)):
-			wait *= 2
+		case <-time.After(max(after, retries.After(try))):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

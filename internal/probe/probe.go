@@ -6,6 +6,7 @@ package probe
 import (
 	"time"
 
+	"github.com/interlock-go/interlock/internal/backoff"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
@@ -122,15 +123,6 @@ func (s State) Break(f *Failure, now time.Time) State {
 	}
 	s.Failures++
 	s.Failed, s.Failure, s.Category = period.Instant(now), brief(f.Reason), f.Category
-	s.Rest = period.Instant(now.Add(rest(s.Failures)))
+	s.Rest = period.Instant(now.Add(backoff.Doubling{First: firstRest, Most: maxRest}.After(s.Failures)))
 	return s
-}
-
-// rest returns the backoff after that many failures in a row.
-func rest(failures int) time.Duration {
-	wait := firstRest
-	for n := 1; n < failures && wait < maxRest; n++ {
-		wait *= 2
-	}
-	return min(wait, maxRest)
 }

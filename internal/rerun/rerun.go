@@ -6,9 +6,9 @@ package rerun
 
 import (
 	"fmt"
-	"hash/fnv"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/backoff"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
@@ -111,7 +111,7 @@ func Next(r run.Run, cause run.Cause, b Budget, now time.Time) Verdict {
 	if !retry {
 		return accept(now, "%s rerun %d of %d", cause, b.Used+1, b.Max)
 	}
-	wait := Backoff(b.Backoff, maxBackoff, b.Used, string(r.ID()))
+	wait := backoff.Doubling{First: b.Backoff, Most: maxBackoff}.Spread(b.Used+1, string(r.ID()))
 	return accept(now.Add(wait), "%s retry %d of %d in %s", cause, b.Used+1, b.Max, wait.Round(time.Second))
 }
 
@@ -196,27 +196,5 @@ func matches(c pipeline.Class, failure run.Report) bool {
 	return c.Match == nil || c.Match.MatchString(failure.Message)
 }
 
-const (
-	maxBackoff = 15 * time.Minute
-	jitterPart = 5 // up to a fifth of the wait is subtracted
-)
-
-// Backoff returns the wait before a retry: the first wait doubled per retry already made, at most
-// most, then shortened by up to a fifth so that many failures at once are not retried at once. The
-// jitter is derived from id, so every caller computes the same instant.
-func Backoff(first, most time.Duration, used int, id string) time.Duration {
-	wait := run.Doubled(first, most, used)
-	h := fnv.New64a()
-	h.Write([]byte(id)) // never fails
-	const steps = 1000
-	share := time.Duration(mix(h.Sum64()) % (steps + 1))
-	return wait - wait/jitterPart*share/steps
-}
-
-// mix spreads ids that differ only in their last digit over the whole range.
-func mix(x uint64) uint64 {
-	x ^= x >> 33
-	x *= 0xff51afd7ed558ccd
-	x ^= x >> 33
-	return x
-}
+// maxBackoff is the longest wait before a retry.
+const maxBackoff = 15 * time.Minute

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/backoff"
 	"github.com/interlock-go/interlock/internal/period"
 )
 
@@ -167,14 +168,14 @@ func (r Run) Refused(why Report, now time.Time) (Run, error) {
 		why.At, why.Refused = next.UpdatedAt, true
 		next.Progress.Report = why
 	} else {
-		next.Progress.NextTry = next.UpdatedAt.Add(Doubled(limits.StartBackoff, maxStartBackoff, tries-1))
+		next.Progress.NextTry = next.UpdatedAt.Add(backoff.Doubling{First: limits.StartBackoff, Most: maxStartBackoff}.After(tries))
 	}
 	next.Progress.AskedAt, next.Progress.Held = time.Time{}, Held{}
 	return next, nil
 }
 
-// maxPostponed is the longest backoff of a postponed start.
-const maxPostponed = time.Minute
+// postponing is the backoff of a postponed start.
+var postponing = backoff.Doubling{First: time.Second, Most: time.Minute}
 
 // Postpone records that the controller could not make the start call for lack of its own resources.
 // It is retried with a backoff until the attempt's time limit, and counts neither as a try nor
@@ -188,7 +189,7 @@ func (r Run) Postpone(now time.Time) (Run, error) {
 		return r, fmt.Errorf("postpone the start of run %s: no start call is unanswered", r.ID())
 	}
 	next.Progress.Postponed++
-	next.Progress.NextTry = next.UpdatedAt.Add(Doubled(time.Second, maxPostponed, next.Progress.Postponed-1))
+	next.Progress.NextTry = next.UpdatedAt.Add(postponing.After(next.Progress.Postponed))
 	next.Progress.AskedAt, next.Progress.Held = time.Time{}, Held{}
 	return next, nil
 }

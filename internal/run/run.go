@@ -284,12 +284,3 @@ func (l Limits) bounded() Limits {
 	l.StartBackoff = within(l.StartBackoff, 0)
 	return l
 }
-
-// Doubled returns a wait: first, doubled that many times, at most most.
-func Doubled(first, most time.Duration, times int) time.Duration {
-	wait := min(max(first, 0), most)
-	for ; times > 0 && wait > 0 && wait < most; times-- {
-		wait = min(wait*2, most)
-	}
-	return wait
-}

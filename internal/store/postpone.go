@@ -5,30 +5,30 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/backoff"
 	"github.com/interlock-go/interlock/internal/event"
-	"github.com/interlock-go/interlock/internal/rerun"
 )
 
 // The first and the longest retry delay of a failing task. A change has already been retried for a
 // while before it is set aside, and many changes of its pipeline may follow, so it waits longer.
-const (
-	firstRetry, lastRetry             = 250 * time.Millisecond, time.Minute
-	firstChangeRetry, lastChangeRetry = time.Minute, 15 * time.Minute
-	// reportedFailures is how often a task fails before an event reports it: after about eight
-	// seconds.
-	reportedFailures = 5
+var (
+	retries       = backoff.Doubling{First: 250 * time.Millisecond, Most: time.Minute}
+	changeRetries = backoff.Doubling{First: time.Minute, Most: 15 * time.Minute}
 )
+
+// reportedFailures is how often a task fails before an event reports it: after about eight seconds.
+const reportedFailures = 5
 
 // Failed returns the task to store after one more failure. The delay doubles each time, up to a
 // minute, less a jitter derived from its id, so that tasks that failed together are not retried
 // together. A change that was set aside waits a minute at first, and up to 15.
 func (t Task) Failed(now time.Time) Task {
-	first, last := firstRetry, lastRetry
+	waits := retries
 	if t.Kind == HandleChange {
-		first, last = firstChangeRetry, lastChangeRetry
+		waits = changeRetries
 	}
-	t.RetryAt = now.Add(rerun.Backoff(first, last, t.Failures, t.ID)).Round(0).UTC()
 	t.Failures++
+	t.RetryAt = now.Add(waits.Spread(t.Failures, t.ID)).Round(0).UTC()
 	return t
 }
 

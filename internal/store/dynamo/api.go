@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/interlock-go/interlock/internal/backoff"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/row"
 )
@@ -182,12 +183,14 @@ func (t *tables) put(ctx context.Context, at address, r Row) error {
 	return t.fault(err)
 }
 
+var retries = backoff.Doubling{First: 20 * time.Millisecond, Most: time.Second}
+
 // pause waits before a retry: not at all the first time, then longer each time.
 func pause(ctx context.Context, try int) error {
 	if try == 0 {
 		return ctx.Err()
 	}
-	wait := min(time.Second, 10*time.Millisecond<<min(try, 10))
+	wait := retries.After(try)
 	timer := time.NewTimer(wait/2 + rand.N(wait/2)) // jitter, so that colliding transactions do not collide again
 	defer timer.Stop()
 	select {

@@ -219,7 +219,7 @@ func (s *Store) changeHeld(ctx context.Context, leases []store.Lease, now time.T
 				left = append(left, l)
 			}
 		}
-		if err := backoff(ctx, try); err != nil && len(left) > 0 {
+		if err := pause(ctx, try); err != nil && len(left) > 0 {
 			return nil, err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/backoff"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/row"
 )
@@ -211,19 +212,24 @@ func retry(ctx context.Context, repeat func(error) bool, do func() error) error 
 		if err := do(); !repeat(err) {
 			return err
 		}
-		if err := backoff(ctx, try); err != nil {
+		if err := pause(ctx, try); err != nil {
 			return err
 		}
 	}
 	return errRepeat
 }
 
-// backoff waits before a retry: not at all the first times, then exponentially longer.
-func backoff(ctx context.Context, try int) error {
-	if try < 3 {
+// atOnce is how many retries do not wait.
+const atOnce = 3
+
+var retries = backoff.Doubling{First: 8 * time.Millisecond, Most: time.Second}
+
+// pause waits before a retry: not at all the first times, then exponentially longer.
+func pause(ctx context.Context, try int) error {
+	if try < atOnce {
 		return ctx.Err()
 	}
-	t := time.NewTimer(min(time.Second, time.Millisecond<<min(try, 10)))
+	t := time.NewTimer(retries.After(try - atOnce + 1))
 	defer t.Stop()
 	select {
 	case <-t.C:
