@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/job"
 )
 
@@ -43,7 +44,7 @@ func (a *app) runClaimed(ctx context.Context, x execution, lease *client.Lease, 
 	}
 	report := end.report()
 	if told := a.gather(ctx, x, lease, started, signals); told != "" {
-		report.Message = cutText(report.Message+"; "+told, maxMessage)
+		report.Message = excerpt.Bytes(report.Message+"; "+told, maxMessage)
 	}
 	a.deliver(ctx, lease, report, signals)
 	return end.code()

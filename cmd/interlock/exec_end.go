@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/excerpt"
 )
 
 // The exit codes with which a command states the category of its failure, as in jobs of type
@@ -68,7 +68,10 @@ func (e childEnd) report() client.JobReport {
 		r.Result, r.Category, r.ExitCode = "fail", "TRANSIENT", nil
 		r.Message = fmt.Sprintf("was killed by signal %d (%s)", int(e.signal), e.signal)
 	case e.exit != 0:
-		r.Result, r.Message = "fail", withLastLine(fmt.Sprintf("exit code %d", e.exit), e.output)
+		r.Result, r.Message = "fail", fmt.Sprintf("exit code %d", e.exit)
+		if line := excerpt.LastLine(e.output, maxLine); line != "" {
+			r.Message += ": " + line
+		}
 		switch e.exit {
 		case codePermanent:
 			r.Category = "PERMANENT"
@@ -80,22 +83,4 @@ func (e childEnd) report() client.JobReport {
 		r.Message += "; " + e.lost
 	}
 	return r
-}
-
-// withLastLine appends the last line of output to text.
-func withLastLine(text, output string) string {
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	last := strings.TrimSpace(lines[len(lines)-1])
-	if last == "" {
-		return text
-	}
-	return text + ": " + cutText(last, maxLine)
-}
-
-// cutText returns the first bytes of text.
-func cutText(text string, most int) string {
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
 }

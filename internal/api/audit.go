@@ -7,13 +7,13 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/audit"
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
@@ -200,16 +200,16 @@ func describeRequest(e *audit.Entry, r *http.Request, in any) {
 		}
 		return r.URL.Query().Get(name)
 	}
-	e.Reason, e.RequestedBy = clip(said("reason")), clip(said("requestedBy"))
-	e.Pipeline = pipeline.ID(clip(r.PathValue("pipeline") + r.PathValue("id")))
+	e.Reason, e.RequestedBy = excerpt.Head(said("reason"), maxAudited), excerpt.Head(said("requestedBy"), maxAudited)
+	e.Pipeline = pipeline.ID(excerpt.Head(r.PathValue("pipeline")+r.PathValue("id"), maxAudited))
 	if e.Pipeline == "" {
-		e.Pipeline = pipeline.ID(clip(said("pipeline")))
+		e.Pipeline = pipeline.ID(excerpt.Head(said("pipeline"), maxAudited))
 	}
 	switch {
 	case r.PathValue("date") != "":
-		e.Subject = clip(string(e.Pipeline) + "/" + r.PathValue("schedule") + "/" + r.PathValue("date"))
+		e.Subject = excerpt.Head(string(e.Pipeline)+"/"+r.PathValue("schedule")+"/"+r.PathValue("date"), maxAudited)
 	case r.PathValue("silence") != "":
-		e.Subject = clip("silence " + r.PathValue("silence"))
+		e.Subject = excerpt.Head("silence "+r.PathValue("silence"), maxAudited)
 	}
 	for name, value := range body {
 		if !slices.Contains(recordedFields, name) || value == nil {
@@ -220,7 +220,7 @@ func describeRequest(e *audit.Entry, r *http.Request, in any) {
 		}
 		switch v := value.(type) {
 		case string:
-			value = clip(v)
+			value = excerpt.Head(v, maxAudited)
 		case []any:
 			if len(v) > maxItems {
 				e.Parameters[name+"Count"] = len(v)
@@ -231,17 +231,11 @@ func describeRequest(e *audit.Entry, r *http.Request, in any) {
 	}
 }
 
+// maxAudited bounds text of an unchecked request in an entry, in bytes.
+const maxAudited = 1000
+
 // maxItems is how many items of a list an entry names.
 const maxItems = 50
-
-// clip bounds the length of text from an unchecked request in an entry.
-func clip(s string) string {
-	const most = 1000
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "")
-}
 
 // bodyOf returns the body that huma read into a handler's input; nil if there is none.
 func bodyOf(in any) map[string]any {

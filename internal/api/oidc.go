@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/interlock-go/interlock/internal/excerpt"
 )
 
 // OIDC configures the login at an OpenID Connect provider.
@@ -245,6 +247,6 @@ func (a *API) pending(r *http.Request, state string, now time.Time) (pendingLogi
 
 // oidcFailed records a failed login, and sends the browser back with the code of the failure.
 func (a *API) oidcFailed(ctx context.Context, code, why string) *redirect {
-	a.recordRefusal(callOf(ctx), "login", &a.auditor.unknown, &Problem{Detail: clip(why)})
+	a.recordRefusal(callOf(ctx), "login", &a.auditor.unknown, &Problem{Detail: excerpt.Head(why, maxAudited)})
 	return a.backToLogin(ctx, code)
 }

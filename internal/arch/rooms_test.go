@@ -46,6 +46,7 @@ var mayImport = map[layer][]layer{
 var decideOrder = []string{
 	"internal/panicked",
 	"internal/backoff",
+	"internal/excerpt",
 	"internal/document",
 	"internal/period",
 	"internal/reason",

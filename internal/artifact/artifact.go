@@ -16,6 +16,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/interlock-go/interlock/internal/excerpt"
 )
 
 // File is a result file. Found says that it was found in a directory, and not named by the user.
@@ -133,8 +135,5 @@ const maxError = 500
 // shortError returns the first line of a tool's message.
 func shortError(message string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
-	if len(line) > maxError {
-		line = strings.ToValidUTF8(line[:maxError], "") + "…"
-	}
-	return line
+	return excerpt.Bytes(line, maxError)
 }

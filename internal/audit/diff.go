@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/excerpt"
 )
 
 // The bounds of a Diff.
@@ -55,10 +56,7 @@ func valuesOf(text []byte) ([]fileValue, bool) {
 	for leaf := range doc.Root().Leaves() {
 		key := listIndex.ReplaceAllString(leaf.Path, "[]") + ": " + shownValue(leaf.Node, func(_, text string) string { return text })
 		shown := shownValue(leaf.Node, func(before, text string) string { return redact(leaf.Keys, before, text) })
-		if len(shown) > maxDiffValue {
-			shown = strings.ToValidUTF8(shown[:maxDiffValue], "") + "…"
-		}
-		all = append(all, fileValue{key, leaf.Path + ": " + shown})
+		all = append(all, fileValue{key, leaf.Path + ": " + excerpt.Bytes(shown, maxDiffValue)})
 	}
 	return all, true
 }

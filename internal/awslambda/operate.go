@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -68,7 +68,7 @@ func AnswerKey(id string) string { return "operation/" + id }
 // answer.
 func (r *Router) operate(ctx context.Context, o Operation) error {
 	now := r.Now()
-	o.By, o.Reason, o.Outcome.Message = sink.Cut(o.By, longestName), sink.Cut(o.Reason, longestReason), sink.Cut(o.Outcome.Message, longestMessage)
+	o.By, o.Reason, o.Outcome.Message = excerpt.Runes(o.By, longestName), excerpt.Runes(o.Reason, longestReason), excerpt.Runes(o.Outcome.Message, longestMessage)
 	if _, done, err := r.controller.Router.Answered(ctx, AnswerKey(o.ID), now); err != nil || done {
 		return err
 	}

@@ -11,10 +11,10 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/ingest"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
-	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/record"
@@ -179,13 +179,13 @@ func (r *Router) written(ctx context.Context, n dynamo.Notice, rec Record) error
 	invalid := refusedRow{Pipeline: n.Pipeline, Row: rec.Change.Keys.SK.S, Record: rec.Change.Sequence}
 	switch {
 	case n.Refused != "":
-		return r.emitRefused(ctx, invalid, sink.Cut(n.Refused, longestReason))
+		return r.emitRefused(ctx, invalid, excerpt.Runes(n.Refused, longestReason))
 	case n.Sensor != nil:
 		return r.sensed(ctx, *n.Sensor)
 	case n.File != nil:
 		return r.files.changed(ctx, r, *n.File, n.At)
 	case n.Result != nil:
-		n.Result.Message = sink.Cut(n.Result.Message, longestMessage)
+		n.Result.Message = excerpt.Runes(n.Result.Message, longestMessage)
 		_, err := r.controller.Router.Report(ctx, *n.Result, r.Now())
 		return r.refused(err)
 	case n.RequestID != "":
@@ -207,7 +207,7 @@ func (r *Router) rerun(ctx context.Context, q dynamo.RerunRequest) error {
 	}
 	_, err := r.controller.Router.Rerun(ctx, router.RerunRequest{
 		ID: q.ID, Pipeline: q.Key.Pipeline, Schedule: q.Key.Schedule, Period: q.Key.Period,
-		By: sink.Cut(q.By, longestName), Reason: sink.Cut(q.Reason, longestReason), Force: q.Force, BypassGate: q.BypassGate,
+		By: excerpt.Runes(q.By, longestName), Reason: excerpt.Runes(q.Reason, longestReason), Force: q.Force, BypassGate: q.BypassGate,
 	}, r.Now())
 	return r.refused(err)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
@@ -169,7 +170,7 @@ func (e Evidence) failure(r run.Run, code reason.Code, format string, params ...
 	if report.Exited {
 		params = append(params, reason.Int("exitCode", report.ExitCode))
 	}
-	return reason.New(code, format, append(params, reason.Str("lastLine", lastLine(output)))...)
+	return reason.New(code, format, append(params, reason.Str("lastLine", printable(excerpt.LastLine(output, maxLastLine))))...)
 }
 
 // exhausted returns the cause for a run whose gate did not open in time.
@@ -221,16 +222,6 @@ func lastMessage(log []store.JobEntry, attempt int) string {
 
 // maxLastLine bounds a line of output in a cause.
 const maxLastLine = 300
-
-// lastLine returns the last non-blank line of a job's output.
-func lastLine(output string) string {
-	output = strings.TrimSpace(output)
-	line := strings.TrimSpace(output[strings.LastIndexAny(output, "\n\r")+1:])
-	if len(line) > maxLastLine {
-		line = strings.ToValidUTF8(line[:maxLastLine], "") + "…"
-	}
-	return printable(line)
-}
 
 // FirstClosedIn returns the first required rule that did not hold according to an event; nil if all
 // did.

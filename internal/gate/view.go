@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/rule"
@@ -193,12 +193,5 @@ func text(v any) string {
 		}
 		shown = string(raw)
 	}
-	if len(shown) <= maxText {
-		return shown
-	}
-	cut := maxText
-	for !utf8.RuneStart(shown[cut]) {
-		cut--
-	}
-	return shown[:cut] + "…"
+	return excerpt.Bytes(shown, maxText)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -166,17 +167,7 @@ func (w *work) limits() run.Limits { return w.run.Progress.Opening.Limits }
 // maxMessage bounds messages of other systems in rows and events.
 const maxMessage = 2000
 
-// brief truncates a message at a character boundary.
-func brief(text string) string {
-	if len(text) <= maxMessage {
-		return text
-	}
-	cut := maxMessage
-	for cut > 0 && text[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return text[:cut] + "…"
-}
+func brief(text string) string { return excerpt.Bytes(text, maxMessage) }
 
 // Broken reports that the host of an attempt could not continue, and why. The run and its task stay
 // unchanged: another worker continues. who identifies the host; a repeated report from the same

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
@@ -93,7 +94,7 @@ func (a *Answer) readTexts(fields sensor.Fields) error {
 		switch text := fields[part.name].(type) {
 		case nil:
 		case string:
-			*part.to = brief(text)
+			*part.to = excerpt.Bytes(text, maxReason)
 		default:
 			return fmt.Errorf("the %s of its answer is not text", part.name)
 		}
@@ -135,12 +136,4 @@ func (a Answer) CheckSize() error {
 		return fmt.Errorf("its answer makes a reading of %d bytes; at most %d are allowed", size, MaxAnswer)
 	}
 	return nil
-}
-
-// brief shortens a text without cutting a character in two.
-func brief(text string) string {
-	if len(text) <= maxReason {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxReason], "") + "…"
 }

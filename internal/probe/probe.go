@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/backoff"
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
@@ -122,7 +123,7 @@ func (s State) Break(f *Failure, now time.Time) State {
 		s.Since = period.Instant(now)
 	}
 	s.Failures++
-	s.Failed, s.Failure, s.Category = period.Instant(now), brief(f.Reason), f.Category
+	s.Failed, s.Failure, s.Category = period.Instant(now), excerpt.Bytes(f.Reason, maxReason), f.Category
 	s.Rest = period.Instant(now.Add(backoff.Doubling{First: firstRest, Most: maxRest}.After(s.Failures)))
 	return s
 }

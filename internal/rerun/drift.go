@@ -5,7 +5,8 @@ import (
 	"math/big"
 	"regexp"
 	"strconv"
-	"strings"
+
+	"github.com/interlock-go/interlock/internal/excerpt"
 )
 
 // Movement is the result of comparing a post-run value with its baseline.
@@ -77,19 +78,10 @@ func number(v any) (*big.Rat, string) {
 			return n, ""
 		}
 	}
-	return nil, noNumber(quote(text))
+	return nil, noNumber(excerpt.Quoted(text, 40))
 }
 
 func noNumber(found string) string { return "has " + found + ", which is not a number" }
-
-// quote quotes a value, shortened if it is long.
-func quote(s string) string {
-	const shown = 40
-	if len(s) > shown {
-		return strconv.Quote(strings.ToValidUTF8(s[:shown], "")) + "…"
-	}
-	return strconv.Quote(s)
-}
 
 // decimal formats n: in full, which is exact for decimals, or with an exponent if that is long.
 func decimal(n *big.Rat) string {

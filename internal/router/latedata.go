@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
@@ -133,11 +134,7 @@ func literal(v any) string {
 	if v == nil {
 		return "missing"
 	}
-	const most = 60
-	if text := []rune(sensor.Literal(v)); len(text) > most {
-		return string(text[:most]) + "…"
-	}
-	return sensor.Literal(v)
+	return excerpt.Runes(sensor.Literal(v), 61)
 }
 
 // The limits of an event: how many fields it shows, and how long their values may be.
@@ -153,7 +150,7 @@ func shownFields(f sensor.Fields) map[string]any {
 	for _, name := range names[:min(len(names), maxShownFields)] {
 		shown[name] = f[name]
 		if text, err := json.Marshal(f[name]); err != nil || len(text) > maxShownValue {
-			shown[name] = strings.ToValidUTF8(string(text[:min(len(text), maxShownValue)]), "") + "…"
+			shown[name] = excerpt.Bytes(string(text), maxShownValue)
 		}
 	}
 	return shown

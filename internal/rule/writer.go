@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
@@ -144,12 +144,7 @@ func (w *writer) value(v any) {
 func (w *writer) text(s string) {
 	const most = 80
 	cut := len(s) > most
-	if cut {
-		s = s[:most]
-		for len(s) > 0 && !utf8.ValidString(s) && most-len(s) < utf8.UTFMax {
-			s = s[:len(s)-1]
-		}
-	}
+	s = excerpt.Head(s, most)
 	if isPlain(s) {
 		w.WriteByte('"')
 		w.WriteString(s)

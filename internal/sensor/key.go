@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/period"
 )
 
@@ -81,10 +82,4 @@ func ExternalKey(s string) (Key, period.Period, error) {
 }
 
 // shown quotes and shortens s for an error message, since it may be arbitrary input.
-func shown(s string) string {
-	const most = 64
-	if len(s) > most {
-		return fmt.Sprintf("%q…", s[:most])
-	}
-	return fmt.Sprintf("%q", s)
-}
+func shown(s string) string { return excerpt.Quoted(s, 64) }

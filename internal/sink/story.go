@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
@@ -44,23 +45,15 @@ func Title(e event.Event) string {
 	return string(e.Type) + ": " + strings.Join(about, ", ")
 }
 
-// Cut shortens text to at most limit characters, with an ellipsis if something is missing.
-func Cut(text string, limit int) string {
-	if runes := []rune(text); len(runes) > limit {
-		return string(runes[:limit-1]) + "…"
-	}
-	return text
-}
-
 // Bounded returns s with its texts cut to text characters, and its facts to a number of lines of
 // that width.
 func (s Story) Bounded(text, lines int, width func(lines int) int) Story {
-	s.Title, s.What, s.Todo = Cut(s.Title, text), Cut(s.What, text), Cut(s.Todo, text)
+	s.Title, s.What, s.Todo = excerpt.Runes(s.Title, text), excerpt.Runes(s.What, text), excerpt.Runes(s.Todo, text)
 	if len(s.Why) > lines {
 		s.Why = append(s.Why[:lines:lines], "…")
 	}
 	for i, line := range s.Why {
-		s.Why[i] = Cut(line, width(len(s.Why)))
+		s.Why[i] = excerpt.Runes(line, width(len(s.Why)))
 	}
 	return s
 }
@@ -175,7 +168,7 @@ func values(name string, fields map[string]any) string {
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		value := "missing"
 		if v := fields[field]; v != nil {
-			value = Cut(sensor.Literal(v), maxValue)
+			value = excerpt.Runes(sensor.Literal(v), maxValue)
 		}
 		all = append(all, field+" "+value)
 	}

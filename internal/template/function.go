@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
@@ -194,11 +195,7 @@ func truncate(args []any) (any, error) {
 	if most < 1 {
 		return nil, errors.New("it takes a number of characters and a text")
 	}
-	runes := []rune(text(args[1]))
-	if len(runes) <= most {
-		return string(runes), nil
-	}
-	return string(runes[:most-1]) + "…", nil
+	return excerpt.Runes(text(args[1]), most), nil
 }
 
 // text returns a value as it is printed; nil is empty.

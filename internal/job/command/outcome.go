@@ -2,11 +2,11 @@ package command
 
 import (
 	"fmt"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/run"
 )
@@ -59,7 +59,10 @@ func (e exit) status(secrets job.Redactor, output string) job.Status {
 		s.Message = "exit code 0"
 	default:
 		s.Exited, s.ExitCode, s.Category = true, e.Code, categoryOf(e.Code)
-		s.Message = withLastLine(fmt.Sprintf("exit code %d", e.Code), output)
+		s.Message = fmt.Sprintf("exit code %d", e.Code)
+		if line := excerpt.LastLine(output, maxLine); line != "" {
+			s.Message += ", " + line
+		}
 	}
 	return s
 }
@@ -85,16 +88,3 @@ func lostStatus(output string) job.Status {
 
 // maxLine is how much of a line of output goes into a message.
 const maxLine = 300
-
-// withLastLine appends the last line of the output, which usually says what went wrong.
-func withLastLine(message, output string) string {
-	output = strings.TrimSpace(output)
-	line := strings.TrimSpace(output[strings.LastIndexAny(output, "\n\r")+1:])
-	if line == "" {
-		return message
-	}
-	if len(line) > maxLine {
-		line = strings.ToValidUTF8(line[:maxLine], "") + "…"
-	}
-	return message + ", " + line
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/emr/types"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/awsapi"
 	"github.com/interlock-go/interlock/internal/run"
@@ -100,7 +101,7 @@ func (c cluster) suffix() string { return " " + string(c.Attempt.ID) }
 func (c cluster) steps() []types.StepConfig {
 	var steps []types.StepConfig
 	for _, s := range c.Steps {
-		name := strings.ToValidUTF8(s.Name[:min(len(s.Name), maxName-len(c.suffix()))], "")
+		name := excerpt.Head(s.Name, maxName-len(c.suffix()))
 		steps = append(steps, types.StepConfig{
 			Name: aws.String(name + c.suffix()), ActionOnFailure: types.ActionOnFailure(s.ActionOnFailure),
 			HadoopJarStep: &types.HadoopJarStepConfig{Jar: &s.Jar, Args: document.Strings(s.Args), MainClass: awsapi.Optional(s.MainClass), Properties: s.properties()},

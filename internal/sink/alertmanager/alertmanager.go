@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/sink/post"
 )
@@ -175,10 +176,10 @@ func (s *Sink) alert(a sink.Alert, until time.Time) alert {
 	if alarm, ok := d.Extra.(event.Alarm); ok {
 		set(labels, "alarm", alarm.Alarm)
 	}
-	set(annotations, "summary", sink.Cut(story.Title, maxSummary))
-	set(annotations, "description", sink.Cut(story.What, maxText))
-	set(annotations, "why", sink.Cut(strings.Join(story.Why, "\n"), maxText))
-	set(annotations, "remedy", sink.Cut(story.Todo, maxText))
+	set(annotations, "summary", excerpt.Runes(story.Title, maxSummary))
+	set(annotations, "description", excerpt.Runes(story.What, maxText))
+	set(annotations, "why", excerpt.Runes(strings.Join(story.Why, "\n"), maxText))
+	set(annotations, "remedy", excerpt.Runes(story.Todo, maxText))
 	set(annotations, "burst", story.Burst)
 	set(annotations, "dashboard", a.Links.Run)
 	return alert{Labels: labels, Annotations: annotations, StartsAt: e.Time.UTC(), EndsAt: until.UTC(), GeneratorURL: a.Links.Pipeline}

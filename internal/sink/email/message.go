@@ -12,6 +12,7 @@ import (
 	"github.com/wneessen/go-mail"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/sink"
 )
 
@@ -55,7 +56,7 @@ func (s *Sink) message(a sink.Alert) (*mail.Msg, error) {
 // head sets the headers. A header is always one line, whatever the event contains.
 func (s *Sink) head(m *mail.Msg, e event.Event) {
 	d := e.Detail
-	m.Subject(sink.Cut(oneLine(fmt.Sprintf("[%s] %s: %s", d.Severity, sink.Title(e), d.Message)), maxSubject))
+	m.Subject(excerpt.Runes(oneLine(fmt.Sprintf("[%s] %s: %s", d.Severity, sink.Title(e), d.Message)), maxSubject))
 	m.SetMessageIDWithValue(s.messageID("event", e.ID))
 	m.SetUserAgent("interlock")
 	m.SetGenHeader("Auto-Submitted", "auto-generated")

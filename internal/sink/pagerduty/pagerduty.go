@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/sink/post"
 )
@@ -179,7 +180,7 @@ func change(routingKey string, a sink.Alert) request {
 	source := cmp.Or(string(e.Detail.Pipeline), event.Source) // PagerDuty requires one for every event
 	r := request{
 		RoutingKey: routingKey,
-		Payload:    &payload{Summary: sink.Cut(s.Title+": "+s.What, maxSummary), Source: source, Timestamp: e.Time, Details: details(s)},
+		Payload:    &payload{Summary: excerpt.Runes(s.Title+": "+s.What, maxSummary), Source: source, Timestamp: e.Time, Details: details(s)},
 	}
 	for _, l := range []link{{a.Links.Run, "Run"}, {a.Links.Pipeline, "Pipeline"}} {
 		if l.Href != "" {
@@ -191,10 +192,10 @@ func change(routingKey string, a sink.Alert) request {
 
 // details returns the custom details of an incident.
 func details(s sink.Story) map[string]any {
-	all := map[string]any{"what": sink.Cut(s.What, maxDetail)}
+	all := map[string]any{"what": excerpt.Runes(s.What, maxDetail)}
 	for name, text := range map[string]string{"what to do": s.Todo, "by itself": s.Heals, "burst": s.Burst, "why": strings.Join(s.Why, "\n")} {
 		if text != "" {
-			all[name] = sink.Cut(text, maxDetail)
+			all[name] = excerpt.Runes(text, maxDetail)
 		}
 	}
 	return all

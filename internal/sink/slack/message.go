@@ -8,6 +8,7 @@ import (
 	api "github.com/slack-go/slack"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/sink"
 )
 
@@ -22,7 +23,7 @@ type card struct {
 
 func newCard(a sink.Alert) card {
 	story := a.Story().Bounded(maxText, maxLines, func(lines int) int { return maxText / lines }) // conversations are stored
-	return card{Story: story, Severity: a.Event.Detail.Severity, Owner: sink.Cut(a.Owner, maxSummary), Links: a.Links}
+	return card{Story: story, Severity: a.Event.Detail.Severity, Owner: excerpt.Runes(a.Owner, maxSummary), Links: a.Links}
 }
 
 // message is a card in Slack's form. Text is for notifications and clients without blocks; the

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
@@ -103,7 +104,7 @@ func cut(name string) string {
 	}
 	sum := sha256.Sum256([]byte(name))
 	end := "#" + hex.EncodeToString(sum[:])
-	return strings.ToValidUTF8(name[:longest-len(end)], "") + end
+	return excerpt.Head(name, longest-len(end)) + end
 }
 
 // bound returns the bound of a range: name or, if it is too long, the part that cut keeps, followed
@@ -112,7 +113,7 @@ func bound(name, end string) string {
 	if len(name) <= longest {
 		return name
 	}
-	return strings.ToValidUTF8(name[:longest-1-2*sha256.Size], "") + end
+	return excerpt.Head(name, longest-1-2*sha256.Size) + end
 }
 
 // first sorts before every key, and last after everything that a key goes on with.
