@@ -194,7 +194,7 @@ func (e *evaluation) report() evaluationReport {
 	excluded := e.def.Schedule.Excluded(e.period)
 	report := evaluationReport{
 		Open: e.open(), Outcome: e.answer.Verdict.Outcome, Pipeline: e.def.ID, BlockedBy: []blockReport{},
-		Date: e.period.String(), At: e.at.UTC().Format(time.RFC3339Nano),
+		Date: e.period.String(), At: period.Exact(e.at),
 		Excluded: excluded != "", ExcludedReason: textOrNull(excluded),
 		After: append([]pipeline.ID{}, e.def.After...), Rules: []leafReport{},
 		PreferUntil: timeOrNull(e.answer.PreferUntil), Degraded: append([]string{}, e.answer.Degraded...), OpensAt: timeOrNull(e.answer.OpensAt),

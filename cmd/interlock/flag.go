@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,12 +101,9 @@ func (i *instant) Set(s string) (err error) {
 	return err
 }
 
-// instantShape is strict RFC 3339; time.Parse accepts some invalid forms.
-var instantShape = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$`)
-
 func parseInstant(s string) (time.Time, error) {
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil || !instantShape.MatchString(s) || t.IsZero() { // a zero time often means "not set", in other programs and in ours
+	t, ok := period.ParseInstant(s)
+	if !ok || t.IsZero() { // a zero time often means "not set", in other programs and in ours
 		return time.Time{}, errors.New("it must be a time like 2026-03-03T06:00:00Z or 2026-03-03T06:00:00-05:00")
 	}
 	return t, nil

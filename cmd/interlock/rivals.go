@@ -139,7 +139,7 @@ func (r *rivals) search(ctx context.Context, to committer, now time.Time) error 
 // emitRival emits INFRA_FAILURE, unless a replica on this store has done so within rivalEvery.
 func emitRival(ctx context.Context, to committer, message string, now time.Time) error {
 	const which = "otherStore"
-	about := event.About{Which: which + "/" + now.UTC().Format(time.RFC3339Nano), At: now}
+	about := event.About{Which: which + "/" + period.Exact(now), At: now}
 	_, err := store.EmitOnce(ctx, to, which, now.Add(rivalEvery), event.New(event.InfraFailure, about, message, event.Infra{Error: message}), now)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/datadir"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/settings"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/redis"
@@ -163,7 +164,7 @@ func (w *storeWatch) check(ctx context.Context, now time.Time) error {
 }
 
 func (w *storeWatch) announce(ctx context.Context, state, message string, at time.Time) error {
-	which := fmt.Sprintf("store %s since %s", state, w.since.UTC().Format(time.RFC3339Nano))
+	which := fmt.Sprintf("store %s since %s", state, period.Exact(w.since))
 	b := store.Batch{ID: which}
 	b.Emit(event.New(event.InfraAlarm, event.About{Which: which, At: at}, message, event.Alarm{Alarm: "store", State: state}))
 	return w.c.store.Commit(ctx, b, at)

@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/period"
 )
 
 // maxSilence is the longest silence. To suppress alerts for good, change the routes.
@@ -71,7 +72,7 @@ func (a *API) addSilence(ctx context.Context, in *struct{ Body client.SilenceReq
 	}
 	now := a.now()
 	if !s.Until.After(now) || s.Until.After(now.Add(maxSilence)) {
-		return nil, badRequest("a silence must end within the next 30 days, not at %s", s.Until.Format(time.RFC3339)).at("body.until", "not within the next 30 days")
+		return nil, badRequest("a silence must end within the next 30 days, not at %s", period.Stamp(s.Until)).at("body.until", "not within the next 30 days")
 	}
 	done, err := n.Silence(ctx, s, now)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -289,7 +290,7 @@ func (f *follower) sendHeartbeat() error {
 // heartbeat returns a heartbeat that a script in a browser can see, with its interval.
 func (f *follower) heartbeat() []byte {
 	return fmt.Appendf(nil, "event: heartbeat\ndata: {\"at\":%q,\"intervalSeconds\":%g}\n",
-		f.api.now().UTC().Format(time.RFC3339Nano), f.api.settings.Heartbeat.Seconds())
+		period.Exact(f.api.now()), f.api.settings.Heartbeat.Seconds())
 }
 
 // send writes to the client with a deadline. A client that is too slow is disconnected; it can

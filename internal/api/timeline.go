@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/timeline"
 )
 
@@ -90,7 +91,7 @@ func (a *API) stretch(in *timelineInput) (timeline.Query, *Problem) {
 	}
 	if !q.To.After(q.From) || q.To.Sub(q.From) > timeline.MaxSpan {
 		return q, badRequest("from must be before to, and at most %d days; got %s to %s",
-			timeline.MaxSpan/day, q.From.Format(time.RFC3339), q.To.Format(time.RFC3339)).at("query.from", "not before query.to, or too long a range")
+			timeline.MaxSpan/day, period.Stamp(q.From), period.Stamp(q.To)).at("query.from", "not before query.to, or too long a range")
 	}
 	if in.Bucket != "" {
 		width, p := parseWidth(in.Bucket)

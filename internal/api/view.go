@@ -113,11 +113,11 @@ func checkName(name string, e *catalog.Entry, p period.Period) *Problem {
 // parseTime parses the RFC 3339 instant in the field name. It returns false if sent is something
 // else.
 func parseTime(name, sent string) (time.Time, bool, *Problem) {
-	t, err := time.Parse(time.RFC3339, sent)
-	if err != nil {
+	t, ok := period.ParseInstant(sent)
+	if !ok {
 		return time.Time{}, false, nil
 	}
-	return t.UTC(), true, checkYear(name, t.UTC().Year())
+	return t, true, checkYear(name, t.Year())
 }
 
 // parseInstant parses the instant in the field name: RFC 3339, a period (its first instant in UTC),

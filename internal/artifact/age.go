@@ -3,6 +3,8 @@ package artifact
 import (
 	"fmt"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
 )
 
 // Limits say how old a file may be: generated no earlier than Since, and at most MaxAge before Now.
@@ -22,12 +24,12 @@ func (l Limits) tooOld(name string, at time.Time) string {
 		return name + " does not say when it was generated, so --max-age cannot be checked; leave out --max-age"
 	case l.MaxAge > 0 && at.Before(oldest):
 		return fmt.Sprintf("%s was generated at %s, before %s, the limit of --max-age; run the tool again or raise --max-age",
-			name, stamp(at), stamp(oldest))
+			name, period.Stamp(at), period.Stamp(oldest))
 	case at.IsZero() && !l.Since.IsZero():
 		return name + " does not say when it was generated, so it may be old; name the period of its data with --date"
 	case at.Before(l.Since):
 		return fmt.Sprintf("%s was generated at %s, before the pipeline's current period began at %s; "+
-			"run the tool again, or name the period of its data with --date", name, stamp(at), stamp(l.Since))
+			"run the tool again, or name the period of its data with --date", name, period.Stamp(at), period.Stamp(l.Since))
 	}
 	return ""
 }
@@ -46,15 +48,12 @@ func (l Limits) stale(name string, at time.Time) (warning string, err error) {
 	return l.tooOld(name, at), nil
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
 // instant reads a time as the tools write it; one without a zone is in UTC. It is zero if it cannot
 // be read.
 func instant(text string) time.Time {
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "20060102T150405Z07:00"} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t
-		}
+	if at, _, ok := period.ReadInstant(text); ok {
+		return at
 	}
-	return time.Time{}
+	at, _ := time.Parse("20060102T150405Z07:00", text) // zero if it is something else
+	return at
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
 )
 
 // gxResult is a validation result of Great Expectations, 0.13 to 1.x, or the result of a
@@ -174,7 +176,7 @@ func (r *Result) validation(v *validation) map[string]any {
 		"exceptions": raised, "generatedAt": nil,
 	}
 	if at := v.Meta.generatedAt(); !at.IsZero() {
-		fields["generatedAt"] = at.UTC().Format(time.RFC3339Nano)
+		fields["generatedAt"] = period.Exact(at)
 	}
 	if s := v.Statistics; s != nil {
 		set(fields, "evaluated", s.Evaluated)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/probe"
 	"github.com/interlock-go/interlock/internal/run"
@@ -76,7 +77,7 @@ func freshness(c *pipeline.FileFreshnessConfig, now time.Time) (probe.Answer, er
 	}
 	answer := probe.Answer{Status: probe.Pass, Value: sensor.Fields{"count": int64(f.count), "bytes": f.bytes}}
 	if f.count > 0 {
-		answer.Value["newest"], answer.Value["file"] = f.newest.UTC().Format(time.RFC3339), f.name
+		answer.Value["newest"], answer.Value["file"] = period.Stamp(f.newest), f.name
 	}
 	if answer.Reason = lacks(c, f, now); answer.Reason != "" {
 		answer.Status, answer.Category = probe.Fail, string(run.Transient)

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/probe"
 	"github.com/interlock-go/interlock/internal/run"
@@ -159,7 +160,7 @@ func columnValue(oid uint32, text []byte) any {
 		}
 	case timestamptz:
 		if at, err := time.Parse("2006-01-02 15:04:05.999999999-07", string(text)); err == nil {
-			return at.UTC().Format(time.RFC3339Nano)
+			return period.Exact(at)
 		}
 	case timestamp:
 		return strings.Replace(string(text), " ", "T", 1)

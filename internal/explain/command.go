@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf16"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sensor"
 )
@@ -89,7 +90,7 @@ func assignment(field string, value any, now time.Time) (string, bool) {
 		if v.Equal(now) {
 			return quoted(field+"=") + instant, true
 		}
-		return quoted(field + "=" + v.UTC().Format(time.RFC3339)), true
+		return quoted(field + "=" + period.Stamp(v)), true
 	case string:
 		return text(field, v), true
 	case bool, int64, float64:

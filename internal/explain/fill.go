@@ -297,7 +297,7 @@ func stored(fields sensor.Fields) sensor.Fields {
 func asText(v any) any {
 	switch v := v.(type) {
 	case time.Time:
-		return v.UTC().Format(time.RFC3339)
+		return period.Stamp(v)
 	case map[string]any:
 		return map[string]any(stored(v))
 	}

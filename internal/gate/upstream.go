@@ -175,7 +175,7 @@ func (u *upstream) reading(p period.Period, r run.Run) *sensor.Reading {
 func RunReading(id pipeline.ID, p period.Period, status run.Status, attempt int, ended time.Time) sensor.Reading {
 	fields := sensor.Fields{"status": string(status), "date": p.String(), "attempt": int64(attempt)}
 	if status == run.Completed {
-		fields["completedAt"] = ended.UTC().Format(time.RFC3339Nano)
+		fields["completedAt"] = period.Exact(ended)
 	}
 	return sensor.Reading{Key: sensor.UpstreamKey(string(id)), Period: p, Fields: fields, Source: "interlock"}
 }

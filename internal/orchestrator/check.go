@@ -152,7 +152,7 @@ func (w *work) checkElsewhere(ctx context.Context) (lifecycle.Step, error) {
 	if w.claim.Task.Replica != owner {
 		return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: w.now, Reason: "its job belongs to controller " + owner})
 	}
-	reason := fmt.Sprintf("its job belongs to controller %s, which was last seen at %s", owner, w.claim.Task.Due.UTC().Format(time.RFC3339))
+	reason := fmt.Sprintf("its job belongs to controller %s, which was last seen at %s", owner, period.Stamp(w.claim.Task.Due))
 	if w.run.Status == run.Triggering && !w.run.Progress.AskedAt.IsZero() {
 		return w.hold(ctx, reason)
 	}

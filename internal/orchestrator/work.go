@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -119,7 +120,7 @@ func task(r run.Run, due time.Time) store.Task {
 
 // wait moves the task to a later time and changes nothing else.
 func (w *work) wait(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
-	b := w.batch("wait until " + step.Due.UTC().Format(time.RFC3339Nano))
+	b := w.batch("wait until " + period.Exact(step.Due))
 	w.schedule(&b, w.run, step)
 	return step, w.send(ctx, b)
 }

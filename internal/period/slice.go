@@ -246,6 +246,3 @@ func Later(a, b time.Time) time.Time {
 	}
 	return a
 }
-
-// Stamp formats an instant for people: RFC 3339 in UTC.
-func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

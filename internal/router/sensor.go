@@ -137,7 +137,7 @@ func (sw sensorWrite) cause() string {
 	if !sw.Period.IsZero() {
 		name += "#" + sw.Period.String()
 	}
-	return fmt.Sprintf("reading/%s/%s@%s", sw.Pipeline, name, sw.At.UTC().Format(time.RFC3339Nano))
+	return fmt.Sprintf("reading/%s/%s@%s", sw.Pipeline, name, period.Exact(sw.At))
 }
 
 // armRelative arms the deadline that counts from the first reading of the start condition.

@@ -131,10 +131,10 @@ func (d Deadline) Complete(at time.Time) Deadline {
 // Breach closes an armed deadline that has passed.
 func (d Deadline) Breach(now time.Time) (Deadline, error) {
 	if d.State != Armed {
-		return d, fmt.Errorf("breach deadline of %s: it is %s, want ARMED", d.BreachAt.Format(time.RFC3339), d.State)
+		return d, fmt.Errorf("breach deadline of %s: it is %s, want ARMED", period.Stamp(d.BreachAt), d.State)
 	}
 	if now.Before(d.BreachAt) {
-		return d, fmt.Errorf("breach deadline of %s: it is only %s", d.BreachAt.Format(time.RFC3339), now.Format(time.RFC3339))
+		return d, fmt.Errorf("breach deadline of %s: it is only %s", period.Stamp(d.BreachAt), period.Stamp(now))
 	}
 	d.State = Breached
 	return d, nil

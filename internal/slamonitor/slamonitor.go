@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -108,7 +109,7 @@ func (m *Monitor) runAt(ctx context.Context, key run.Key) (run.Run, error) {
 // may be cancelled again: its version distinguishes the cancellations.
 func newEvent(t event.Type, d store.Deadline, message string, extra event.Deadline, now time.Time) event.Event {
 	extra.Deadline, extra.Warned = d.BreachAt, d.Warned
-	which := fmt.Sprintf("%s %s", d.Kind, d.BreachAt.UTC().Format(time.RFC3339Nano))
+	which := fmt.Sprintf("%s %s", d.Kind, period.Exact(d.BreachAt))
 	if t == event.SLACancelled {
 		which += fmt.Sprintf(" v%d", d.Version)
 	}
@@ -144,7 +145,7 @@ func plan(b *store.Batch, d store.Deadline) {
 // another decision about the same version of the row. Otherwise the store would take the second of
 // two for a repetition of the first, and drop it.
 func decision(read, d store.Deadline, now time.Time) string {
-	stamp := func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
+	stamp := func(at time.Time) string { return period.Exact(at) }
 	return fmt.Sprintf("%s/v%d/%s/%s/%t/%s/%s/%s/%s", TaskID(d.Key, d.Kind), read.Version, d.State, d.Reason, d.Warned,
 		stamp(d.WarnAt), stamp(d.BreachAt), d.Config, stamp(now))
 }

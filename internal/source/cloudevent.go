@@ -10,9 +10,9 @@ import (
 	"mime"
 	"net/url"
 	"strings"
-	"time"
 	"unicode/utf8"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
@@ -239,7 +239,7 @@ func checkAttribute(name string, value any) error {
 	text, isText := value.(string)
 	switch name {
 	case "time":
-		if _, err := time.Parse(time.RFC3339, text); !isText || err != nil {
+		if _, ok := period.ParseInstant(text); !isText || !ok {
 			return fmt.Errorf("attribute time: %s is not RFC 3339, such as 2026-03-03T10:00:00Z", sensor.Literal(value))
 		}
 	case "subject", "datacontenttype", "dataschema":

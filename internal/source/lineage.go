@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
@@ -37,7 +38,7 @@ func CheckLineage(event map[string]any) error {
 		}
 	}
 	text, _ := event["eventTime"].(string)
-	if _, zoned, ok := parseInstant(text); !ok {
+	if _, zoned, ok := period.ReadInstant(text); !ok {
 		return fmt.Errorf("field eventTime: %.60q is not RFC 3339", text)
 	} else if !zoned {
 		event["eventTime"] = text + "Z"
@@ -64,7 +65,7 @@ func RunStateOf(event map[string]any) (RunState, bool) {
 	id, _ := fields.At("run.runId").(string)
 	kind, _ := event["eventType"].(string)
 	text, _ := event["eventTime"].(string)
-	at, _, ok := parseInstant(text)
+	at, _, ok := period.ReadInstant(text)
 	if id == "" || kind == "" || !ok {
 		return RunState{}, false
 	}

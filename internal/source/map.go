@@ -219,7 +219,7 @@ func (t *target) date(w *Write, l *lookup, groups map[string]string, suffix peri
 	if w.Period, err = period.Parse(text); err == nil {
 		return nil
 	}
-	at, zoned, ok := parseInstant(text)
+	at, zoned, ok := period.ReadInstant(text)
 	switch {
 	case ok && !zoned:
 		return fmt.Errorf("the period cannot be read: %.60q is an instant without a time zone; send one, such as %sZ, or match the date in it", text, text)
@@ -228,20 +228,6 @@ func (t *target) date(w *Write, l *lookup, groups map[string]string, suffix peri
 		return nil
 	}
 	return fmt.Errorf("the period cannot be read: %w", err)
-}
-
-// parseInstant parses an instant in RFC 3339, with a blank instead of the T, or without seconds.
-// zoned is false if it has no time zone, in which case at is in UTC.
-func parseInstant(text string) (at time.Time, zoned, ok bool) {
-	text = strings.Replace(text, " ", "T", 1)
-	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04"} {
-		for _, zone := range []string{"Z07:00", "Z0700", ""} {
-			if at, err := time.Parse(layout+zone, text); err == nil {
-				return at.UTC(), zone != "", true
-			}
-		}
-	}
-	return time.Time{}, false, false
 }
 
 // read stores the field's value in fields, or returns why it cannot. If a path matches nothing,

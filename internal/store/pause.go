@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
@@ -74,14 +75,14 @@ func (p Pause) Active() bool { return !p.Since.IsZero() }
 
 // String describes who paused it, since when and why.
 func (p Pause) String() string {
-	return fmt.Sprintf("%s by %s since %s: %s", p.verb("paused"), p.By, p.Since.UTC().Format(time.RFC3339), p.Why)
+	return fmt.Sprintf("%s by %s since %s: %s", p.verb("paused"), p.By, period.Stamp(p.Since), p.Why)
 }
 
 // Paused returns the event for the pause of a pipeline whose row was read at version read.
 func (p Pause) Paused(id pipeline.ID, read int64, now time.Time) event.Event {
 	message := fmt.Sprintf("%s by %s: %s", p.verb("paused"), p.By, p.Why)
 	if !p.Until.IsZero() {
-		message += "; until " + p.Until.UTC().Format(time.RFC3339)
+		message += "; until " + period.Stamp(p.Until)
 	}
 	return event.New(event.PipelinePaused, aboutPause(id, read, now), message,
 		event.Pause{All: p.All, By: p.By, Reason: p.Why, Until: p.Until, HoldSLA: p.HoldSLA})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/backoff"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 )
 
 // The first and the longest retry delay of a failing task. A change has already been retried for a
@@ -91,7 +92,7 @@ func aside(c Change) string {
 func keepsFailing(t Task, cause error, now time.Time) event.Event {
 	about := event.About{
 		Pipeline: t.Pipeline, Schedule: t.Key.Schedule, Date: t.Key.Period, At: now, CausedBy: t.ID,
-		Which: fmt.Sprintf("task %s of %s", t.ID, t.Due.UTC().Format(time.RFC3339Nano)),
+		Which: fmt.Sprintf("task %s of %s", t.ID, period.Exact(t.Due)),
 	}
 	if t.Kind == HandleChange {
 		about = event.About{Pipeline: t.Pipeline, At: now, CausedBy: t.ID, Which: "changes on " + now.UTC().Format(time.DateOnly)}

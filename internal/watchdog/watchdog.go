@@ -251,7 +251,7 @@ func (w *Watchdog) emitDegraded(ctx context.Context, all []degraded, errs []erro
 		slices.Sort(detail.Pipelines)
 		detail.Pipelines = slices.Compact(detail.Pipelines)
 		detail.Pipelines = detail.Pipelines[:min(len(detail.Pipelines), maxNamed)]
-		which := strings.Join(detail.Checks, ",") + "@" + now.UTC().Format(time.RFC3339Nano)
+		which := strings.Join(detail.Checks, ",") + "@" + period.Exact(now)
 		b := store.Batch{ID: "watchdog/" + which}
 		b.Emit(event.New(event.WatchdogDegraded, event.About{Which: which, At: now},
 			fmt.Sprintf("%d of %d checks failed: %s", len(all), len(w.checks()), strings.Join(texts, ", ")), detail))

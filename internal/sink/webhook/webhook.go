@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/sink/post"
 	"github.com/interlock-go/interlock/internal/template"
@@ -167,10 +168,10 @@ func fields(a sink.Alert) (map[string]any, error) {
 		why[i] = line
 	}
 	return map[string]any{
-		"ID": e.ID, "Type": string(e.Type), "Severity": string(d.Severity), "Time": e.Time.UTC().Format(time.RFC3339),
+		"ID": e.ID, "Type": string(e.Type), "Severity": string(d.Severity), "Time": period.Stamp(e.Time),
 		"Pipeline": string(d.Pipeline), "Schedule": string(d.Schedule), "Date": d.Date.String(), "Attempt": d.Attempt,
 		"Title": story.Title, "Message": d.Message, "Why": why, "Remedy": story.Todo, "Owner": a.Owner,
-		"Count": max(a.Count, 1), "Since": a.Since.UTC().Format(time.RFC3339), "RunURL": a.Links.Run, "PipelineURL": a.Links.Pipeline,
+		"Count": max(a.Count, 1), "Since": period.Stamp(a.Since), "RunURL": a.Links.Run, "PipelineURL": a.Links.Pipeline,
 		"Key": sink.Matter(e), "Settles": sink.Settles(e), "Detail": detail,
 	}, nil
 }
