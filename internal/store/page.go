@@ -1,8 +1,6 @@
 package store
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -43,28 +41,6 @@ func FirstPage[T any](found []T, limit int, cursor func(T) string) Page[T] {
 		return Page[T]{Items: found}
 	}
 	return Page[T]{Items: found[:size:size], Next: cursor(found[size-1])}
-}
-
-// EncodeCursor encodes the position where a page ended; the same in every store.
-func EncodeCursor(parts ...string) string {
-	text, err := json.Marshal(parts)
-	if err != nil {
-		return "" // strings always have a JSON form
-	}
-	return base64.RawURLEncoding.EncodeToString(text)
-}
-
-// DecodeCursor decodes a cursor of n parts, or returns ErrCursor.
-func DecodeCursor(cursor string, n int) ([]string, error) {
-	text, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil {
-		return nil, fmt.Errorf("%.80q: %w", cursor, ErrCursor)
-	}
-	var parts []string
-	if err := json.Unmarshal(text, &parts); err != nil || len(parts) != n {
-		return nil, fmt.Errorf("%.80q: %w", cursor, ErrCursor)
-	}
-	return parts, nil
 }
 
 // PeriodKey returns text that sorts bytewise like period.Period.Compare, for stores that sort text.

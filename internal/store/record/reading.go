@@ -155,14 +155,13 @@ func ofKey(id pipeline.ID, key sensor.Key) row.Range {
 
 // LatestReadings reads the newest write of each key.
 func (s *Store) LatestReadings(ctx context.Context, q store.LatestQuery) (page store.Page[*sensor.Reading], err error) {
-	last, err := store.AfterSensor(q.Cursor)
-	if err != nil {
-		return page, err
-	}
 	size := store.PageSize(q.Limit)
 	keys := row.Range{Kind: Sensors, Part: string(q.Pipeline), Limit: size + 1}
-	if last != "" {
-		keys.From = next(string(last))
+	if q.Cursor != "" {
+		if sensor.Key(q.Cursor).Check() != nil {
+			return page, store.ErrCursor
+		}
+		keys.From = next(q.Cursor)
 	}
 	var found []*sensor.Reading
 	for {

@@ -470,7 +470,7 @@ func historyPages(f *fixture) {
 			f.same("pages", old, p.want)
 		}
 	}
-	_, err := f.s.History(f.ctx, store.HistoryQuery{Pipeline: "orders", Key: "rows", Cursor: store.EncodeCursor("x")})
+	_, err := f.s.History(f.ctx, store.HistoryQuery{Pipeline: "orders", Key: "rows", Cursor: "x"})
 	if !errors.Is(err, store.ErrCursor) {
 		f.t.Errorf("a cursor that no query returned: %v", err)
 	}
@@ -554,6 +554,6 @@ func namesAreWhole(f *fixture) {
 		}
 		f.same("by key", got, []sensor.Key{"A", "a", "a.b", "a/b", "a/b/c", "a_", "ab"})
 	}
-	_, err := f.s.LatestReadings(f.ctx, store.LatestQuery{Pipeline: "a", Cursor: "nonsense"})
+	_, err := f.s.LatestReadings(f.ctx, store.LatestQuery{Pipeline: "a", Cursor: "no key"})
 	f.wantErr("a cursor of no page", err, store.ErrCursor)
 }

@@ -104,7 +104,7 @@ func runPages(f *fixture) {
 	for size := 1; size <= len(sorted)+1; size++ {
 		f.same("pages", walk(f, size, f.runPage), sorted)
 	}
-	for _, cursor := range []string{"nonsense", store.EncodeCursor("nonsense"), store.EncodeCursor("a", "b", "c", "d", "e")} {
+	for _, cursor := range []string{"nonsense", "a/b/c/d/e"} {
 		_, err := f.runPage(1, cursor)
 		f.wantErr("a cursor that no query returned", err, store.ErrCursor)
 	}
