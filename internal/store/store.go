@@ -3,9 +3,10 @@
 // the follow-up tasks and the events to publish. So nothing is ever started or published "after" a
 // write, and no crash can fall between the two.
 //
-// The adapters are memory, sqlite, redis and dynamo, each in its folder; storetest is the
-// conformance suite that all of them pass. docs/ADDING-A-STORE.md explains how each method maps to
-// one Lua script or one transaction of at most ten rows.
+// Package record implements it, once for all databases, on what a database offers: row.Engine. The
+// engines are memory, sqlite, redis and dynamo, each in its folder. storetest is the conformance
+// suite that the store passes on each of them, and rowtest that of the engines themselves.
+// docs/ADDING-A-STORE.md explains what an engine must do.
 //
 // For every method: it is safe for concurrent use by goroutines and, where the technology allows,
 // by processes sharing the data. Stores take the current time as a parameter and never read a clock
