@@ -28,7 +28,7 @@ import (
 type Files struct {
 	loaded  bool
 	version int64             // of the note
-	own     int64             // version of the note up to which no other function has applied files since looked was set
+	own     int64             // version of the note when looked was set; with any other, another function has applied files
 	looked  map[string]string // hashes of the files applied last, by name; nil if unknown
 }
 
@@ -54,9 +54,8 @@ func (f *Files) refresh(ctx context.Context, h *Host) error {
 	return nil
 }
 
-// changed applies all files because one was written, unless that one has been applied as it is:
-// when very many are deployed at once, one application covers far more of them than its record
-// announces.
+// changed applies all files after one was written, unless this version of that file has been applied
+// already: if many are deployed at once, the first application covers most of them.
 func (f *Files) changed(ctx context.Context, r *Router, one pipeline.Source, put time.Time) error {
 	if f.looked[one.File] == digest(one) {
 		return nil

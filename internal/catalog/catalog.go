@@ -37,10 +37,10 @@ type Catalog struct {
 	install      sync.Mutex                 // held while replacing the Snapshot, never during a call to the store
 	alone        map[pipeline.ID]bool       // pipelines installed alone since change was locked
 	beside       string                     // hash of the calendars and archetypes that files were last read with
-	refused      map[string]pipeline.Source // the files last rejected, by name
+	refused      map[string]pipeline.Source // the files rejected last, by name
 	older        *shelf
 	olderReaders *olderReaders
-	read         atomic.Pointer[[]File] // the files as last judged
+	read         atomic.Pointer[[]File] // the files, with the result of their last check
 	shared       bool                   // other replicas may store files too: see Share
 	seen         atomic.Pointer[Seen]   // never changed in place
 

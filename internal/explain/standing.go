@@ -121,7 +121,7 @@ func (b *builder) starting() {
 	b.sum("start-refused", "%s; the next one is %s", refused, b.when(p.NextTry))
 }
 
-// refusedWord says what became of a start call that is repeated.
+// refusedWord returns how a start call failed that will be repeated.
 func refusedWord(r run.Run) string {
 	if r.Progress.Unanswered {
 		return "failed"
@@ -129,7 +129,7 @@ func refusedWord(r run.Run) string {
 	return "was refused"
 }
 
-// timeLimit says when an attempt ends that nothing else ends.
+// timeLimit adds the attempt's time limit, at which the run ends if it has not ended before.
 func (b *builder) timeLimit() {
 	b.because("time-limit", "its time limit is %s; the run then ends as %s", b.when(b.x.Run.Progress.LimitAt), run.FailedFinal)
 }

@@ -23,7 +23,7 @@ const (
 	Paused         Code = "paused"          // an operator paused the pipeline
 	DryRun         Code = "dry-run"         // the pipeline never starts its job
 	NotOpened      Code = "not-opened"      // only the run is missing: its schedule has not opened it
-	NotOffered     Code = "not-offered"     // no worker can claim the attempt: it is about to be offered, or was offered in vain
+	NotOffered     Code = "not-offered"     // no worker can claim the attempt: it is not offered yet, or no longer
 	NotDue         Code = "not-due"         // a cron fire, schedule.time or a backoff is still to come
 	StartCondition Code = "start-condition" // the start condition is not met
 	StartDeadline  Code = "start-deadline"  // it was not met before its deadline

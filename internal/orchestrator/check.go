@@ -44,10 +44,10 @@ func (w *work) check(ctx context.Context) (lifecycle.Step, error) {
 	}
 }
 
-// Poll polls the job of a running attempt that the caller has just read and whose poll is due, without
-// holding its task: only one of several concurrent polls is stored, and none starts or stops anything.
-// awaited is as for store.Batch. It returns the next step and the run as the poll stored it.
-// store.ErrConflict means that the run has changed since it was read.
+// Poll polls the job of a running attempt without the lease of its task. The caller has just read the
+// attempt, and its poll is due. The store accepts one of several concurrent polls, and a poll starts
+// and stops nothing. awaited has the same meaning as in store.Batch. Poll returns the next step and
+// the run as stored, or store.ErrConflict if the run has changed since it was read.
 func (o *Orchestrator) Poll(ctx context.Context, read run.Run, awaited bool, clock func() time.Time) (lifecycle.Step, run.Run, error) {
 	unheld := store.Claim{Task: task(read, clock()), Awaited: awaited}
 	w := &work{o: o, claim: &unheld, clock: clock, now: clock(), run: read}

@@ -284,7 +284,8 @@ func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
 	return t.Task, err
 }
 
-// NextDue reads tasks in the order in which they are due, until no later one can be claimed earlier.
+// NextDue returns when a task of the query can be claimed next. It reads tasks in order of their due
+// times and stops when no later one can be earlier.
 func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, error) {
 	clock := s.leaseClock(time.Time{})
 	lists := ranges(q, row.Pending, listDue)
