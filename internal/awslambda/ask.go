@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/controller"
@@ -60,22 +59,7 @@ func (w *Watch) askProbes(ctx context.Context) (int, error) {
 
 // askAll carries out probe tasks, several at once.
 func (w *Watch) askAll(ctx context.Context, claims []store.Claim) error {
-	return together(len(claims), askers, func(i int) error { return w.held(ctx, claims[i], w.try) })
-}
-
-// together calls do for the numbers below n, at most atOnce at a time, and returns all errors.
-func together(n, atOnce int, do func(i int) error) error {
-	errs, slots := make([]error, n), make(chan struct{}, atOnce)
-	var all sync.WaitGroup
-	for i := range n {
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = do(i)
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	return store.Together(len(claims), askers, func(i int) error { return w.held(ctx, claims[i], w.try) })
 }
 
 // Broken is the reason why a probe returned no answer.

@@ -109,7 +109,7 @@ const lostSensors = "lost-sensors"
 func (w *Watch) recoverSensors(ctx context.Context) (int, error) {
 	entries := w.inTurn(w.Now())
 	var found atomic.Int64
-	err := together(len(entries), lookers, func(i int) error {
+	err := store.Together(len(entries), lookers, func(i int) error {
 		n, err := w.recoverSensorsOf(ctx, entries[i])
 		found.Add(int64(n))
 		if err != nil {

@@ -1,6 +1,9 @@
 package store
 
-import "sync"
+import (
+	"errors"
+	"sync"
+)
 
 // Gatherer batches calls that arrive while others are in flight: one request for many calls costs
 // the server and the network far less than one each. A call that arrives alone does not wait.
@@ -47,4 +50,19 @@ func (g *Gatherer[C]) next() []C {
 	calls := g.waiting[:n:n]
 	g.waiting = g.waiting[n:]
 	return calls
+}
+
+// Together calls do for the numbers below n, at most atOnce at a time, and returns all errors.
+func Together(n, atOnce int, do func(i int) error) error {
+	errs, slots := make([]error, n), make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = do(i)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }

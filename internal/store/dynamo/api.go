@@ -125,21 +125,6 @@ func (t *tables) item(do row.Do, at address, r Row, on condition) (i types.Trans
 // atOnce is how many requests one call makes concurrently.
 const atOnce = 16
 
-// together calls do for the numbers below n, several at a time, and returns all errors.
-func together(n int, do func(i int) error) error {
-	errs, slots := make([]error, n), make(chan struct{}, atOnce)
-	var all sync.WaitGroup
-	for i := range n {
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = do(i)
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}
-
 // errAgain means that a transaction must be retried: another one was writing one of its rows, or
 // DynamoDB throttled it.
 var errAgain = errors.New("another transaction is writing the same rows")

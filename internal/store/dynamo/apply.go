@@ -228,7 +228,7 @@ func (e *Engine) Drop(ctx context.Context, rows []row.Row) (int, error) {
 		return 0, err
 	}
 	var dropped atomic.Int64
-	err := together(len(rows), func(i int) (err error) {
+	err := store.Together(len(rows), atOnce, func(i int) (err error) {
 		var is bool
 		if r := rows[i]; r.Kind == row.Events {
 			is, err = e.dropEvent(ctx, r.Key)

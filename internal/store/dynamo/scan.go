@@ -20,7 +20,7 @@ func (e *Engine) Scan(ctx context.Context, ranges []row.Range) ([]row.Page, erro
 		return nil, err
 	}
 	pages := make([]row.Page, len(ranges))
-	err := together(len(ranges), func(i int) error {
+	err := store.Together(len(ranges), atOnce, func(i int) error {
 		r := ranges[i]
 		of, err := spanOf(r)
 		if r.Kind == row.Events && r.Index != row.Aging {
