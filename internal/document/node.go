@@ -2,7 +2,10 @@ package document
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -143,4 +146,77 @@ func scalarOf(value any) (Kind, string) {
 	default:
 		return String, fmt.Sprint(v)
 	}
+}
+
+// Independent returns the findings about n that do not follow from the problems at the paths in
+// wrong. A finding may follow from a problem with the same value, or, if a key that it is about is
+// absent, from a problem with a key beside it, which may be a misspelling of that key.
+func (n Node) Independent(findings []Finding, wrong []string) []Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool {
+		return slices.ContainsFunc(append(f.Also[:len(f.Also):len(f.Also)], f.Path), func(path string) bool {
+			return slices.ContainsFunc(wrong, func(w string) bool {
+				return Related(path, w) || parentPath(path) == parentPath(w) && !n.has(path)
+			})
+		})
+	})
+}
+
+// has reports whether the value itself has a non-null value at path.
+func (n Node) has(path string) bool {
+	at, found := n.node().lookup(path)
+	return found && at.value.kind != Null
+}
+
+// parentPath returns a path without its last step.
+func parentPath(path string) string {
+	return path[:max(strings.LastIndexAny(path, ".["), 0)]
+}
+
+// Paths lists the paths of findings.
+func Paths(findings []Finding) []string {
+	var paths []string
+	for _, f := range findings {
+		paths = append(paths, f.Path)
+	}
+	return paths
+}
+
+// Leaf is a value that contains no list or mapping with values of its own: a scalar, a list of
+// scalars, or an empty mapping.
+type Leaf struct {
+	Path string   // rules[2].value
+	Keys []string // the keys in Path
+	Node Node
+}
+
+// Leaves goes through the leaves of n, in file order.
+func (n Node) Leaves() iter.Seq[Leaf] {
+	return func(yield func(Leaf) bool) { n.node().leaves(nil, nil, yield) }
+}
+
+func (n *node) leaves(at *frame, keys []string, yield func(Leaf) bool) bool {
+	for i, item := range n.items {
+		if n.flat() {
+			break
+		}
+		if !item.leaves(at.item(i), keys, yield) {
+			return false
+		}
+	}
+	for _, f := range n.fields {
+		if !f.value.leaves(at.child(f.name), append(keys[:len(keys):len(keys)], f.name), yield) {
+			return false
+		}
+	}
+	return !n.flat() || yield(Leaf{at.String(), keys, Node{n}})
+}
+
+// flat reports whether n is a leaf.
+func (n *node) flat() bool {
+	for _, item := range n.items {
+		if item.kind == List || item.kind == Map {
+			return false
+		}
+	}
+	return len(n.fields) == 0
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
@@ -76,4 +77,31 @@ type Feed interface {
 	// EventsChanged returns a channel that is closed when an event is committed after the call. It
 	// may also be closed without one.
 	EventsChanged() <-chan struct{}
+}
+
+// Signal wakes all goroutines that wait for something to happen in a store. Its zero value is ready
+// to use.
+type Signal struct {
+	mu      sync.Mutex
+	waiting chan struct{}
+}
+
+// Next returns a channel that is closed when the signal is raised after this call.
+func (s *Signal) Next() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting == nil {
+		s.waiting = make(chan struct{})
+	}
+	return s.waiting
+}
+
+// Raise wakes all waiting goroutines.
+func (s *Signal) Raise() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting != nil {
+		close(s.waiting)
+		s.waiting = nil
+	}
 }
