@@ -16,6 +16,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/excerpt"
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/program"
 )
 
 const (
@@ -78,7 +79,7 @@ type child struct {
 // start starts the command, and a guard for its process group. The caller must call close, also if
 // the command does not start.
 func (c *child) start() error {
-	adoptOrphans()
+	program.AdoptOrphans()
 	if c.group {
 		// If the guard cannot start and exec is killed, only the command is killed, not its child
 		// processes.

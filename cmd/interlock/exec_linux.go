@@ -94,10 +94,6 @@ func guards(args []string) bool {
 	return true
 }
 
-// adoptOrphans makes this process the parent of the command's orphaned descendants, so that they can
-// be found and ended.
-func adoptOrphans() { program.AdoptOrphans() }
-
 // reapOrphans reaps the orphans that this process has adopted, also as PID 1 of a container, until
 // the returned function is called. own are the children that are waited for elsewhere.
 func reapOrphans(own ...int) (stop func()) {

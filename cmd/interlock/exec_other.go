@@ -23,9 +23,6 @@ func (*guard) end()      {}
 
 func guards([]string) bool { return false }
 
-// adoptOrphans does nothing: the init process adopts orphans.
-func adoptOrphans() {}
-
 // reapOrphans does nothing: this process adopts no orphans.
 func reapOrphans(...int) (stop func()) { return func() {} }
 

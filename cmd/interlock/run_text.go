@@ -158,22 +158,12 @@ func (a *app) ruleRow(r client.Rule) []cell {
 		reason += " by " + *r.Source
 	}
 	return []cell{
-		outcomeMark(outcomeOf(r), r.Level == "advisory", a.outStyle),
+		outcomeMark(rule.OutcomeOf(r.EffectiveOutcome), r.Level == "advisory", a.outStyle),
 		{printable(key), a.outStyle.bold},
 		plain(shorten(ruleText(r), conditionCells)),
 		plain(shorten(value, valueCells)),
 		plain(reason),
 	}
-}
-
-// outcomeOf returns a rule's contribution to the gate. An outcome that this version does not know
-// counts as unknown.
-func outcomeOf(r client.Rule) rule.Outcome {
-	var o rule.Outcome
-	if o.UnmarshalText([]byte(r.EffectiveOutcome)) != nil {
-		return rule.Unknown
-	}
-	return o
 }
 
 // ruleText describes a rule's condition: `status equals "ready"`.

@@ -228,7 +228,7 @@ const maxLastLine = 300
 func FirstClosedIn(g event.Gate) *store.SeenLeaf {
 	for _, r := range g.Rules {
 		if !r.Advisory && cmp.Or(r.EffectiveOutcome, r.Outcome) != rule.Pass.String() {
-			return &store.SeenLeaf{Key: r.Key, Check: rule.Check(r.Check), Outcome: outcomeOf(r.Outcome), Value: valueOrNil(r.Value), Reason: r.Reason}
+			return &store.SeenLeaf{Key: r.Key, Check: rule.Check(r.Check), Outcome: rule.OutcomeOf(r.Outcome), Value: valueOrNil(r.Value), Reason: r.Reason}
 		}
 	}
 	return nil
@@ -240,15 +240,6 @@ func valueOrNil(value string) any {
 		return nil
 	}
 	return value
-}
-
-func outcomeOf(name string) rule.Outcome {
-	for _, o := range []rule.Outcome{rule.Pass, rule.Fail} {
-		if o.String() == name {
-			return o
-		}
-	}
-	return rule.Unknown
 }
 
 // PausedSince says who paused a pipeline, since when, why, and until when; the zero Reason if it is

@@ -15,3 +15,6 @@ func MachineMemory() int64 { return 0 }
 
 // Protect does nothing on this system, which decides itself which processes may read this one.
 func Protect() {}
+
+// AdoptOrphans does nothing on this system, where the init process adopts orphans.
+func AdoptOrphans() {}

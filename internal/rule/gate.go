@@ -33,13 +33,20 @@ func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil 
 
 // UnmarshalText is the inverse of MarshalText, for stored reports.
 func (o *Outcome) UnmarshalText(text []byte) error {
-	for _, known := range []Outcome{Fail, Unknown, Pass} {
-		if string(text) == known.String() {
-			*o = known
-			return nil
+	if *o = OutcomeOf(string(text)); o.String() != string(text) {
+		return fmt.Errorf("outcome %.60q is not fail, unknown or pass", text)
+	}
+	return nil
+}
+
+// OutcomeOf returns the outcome of that name; Unknown if this version does not know it.
+func OutcomeOf(name string) Outcome {
+	for _, known := range []Outcome{Fail, Pass} {
+		if name == known.String() {
+			return known
 		}
 	}
-	return fmt.Errorf("outcome %.60q is not fail, unknown or pass", text)
+	return Unknown
 }
 
 // Gate is a compiled tree of rules. It is immutable and safe for concurrent use. Every pipeline has

@@ -107,7 +107,7 @@ func (k *keeper) start() error {
 	if k.User != nil {
 		_ = output.Chown(int(k.User.UID), int(k.User.GID)) // so that the command can open /dev/stdout
 	}
-	adoptOrphans()
+	program.AdoptOrphans()
 	program.DropCapabilities()
 	k.began = time.Now()
 	// Not os.StartProcess: reap waits for the command together with the orphans it may leave.

@@ -6,9 +6,6 @@ import (
 	"github.com/interlock-go/interlock/internal/program"
 )
 
-// adoptOrphans keeps all descendants of the command in this process's tree.
-func adoptOrphans() { program.AdoptOrphans() }
-
 const (
 	// endsSoon is how long the descendants have to end by themselves once the command has.
 	endsSoon = 10 * time.Millisecond

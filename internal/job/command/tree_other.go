@@ -37,9 +37,6 @@ func preferForOOMKill(int) {}
 // sample checks nothing: the usage of a command is unknown on this system.
 func (k *keeper) sample(<-chan struct{}) {}
 
-// adoptOrphans does nothing: the init process adopts orphans.
-func adoptOrphans() {}
-
 // endAll ends the command's process group: it sends SIGTERM, and SIGKILL after the grace period. A
 // process that has left the group cannot be found on this system.
 func (k *keeper) endAll(<-chan struct{}) {

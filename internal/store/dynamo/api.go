@@ -176,14 +176,7 @@ func pause(ctx context.Context, try int) error {
 		return ctx.Err()
 	}
 	wait := retries.After(try)
-	timer := time.NewTimer(wait/2 + rand.N(wait/2)) // jitter, so that colliding transactions do not collide again
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return row.Pause(ctx, wait/2+rand.N(wait/2)) // jitter, so that colliding transactions do not collide again
 }
 
 // unmet reports whether the condition of a single write did not hold.

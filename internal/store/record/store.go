@@ -229,14 +229,7 @@ func pause(ctx context.Context, try int) error {
 	if try < atOnce {
 		return ctx.Err()
 	}
-	t := time.NewTimer(retries.After(try - atOnce + 1))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return row.Pause(ctx, retries.After(try-atOnce+1))
 }
 
 // tickets numbers the entries this process appends, following the callers' clock but never going

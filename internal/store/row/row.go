@@ -268,3 +268,16 @@ func (c *Conflict) Error() string { return fmt.Sprintf("%s has changed since it 
 
 // Is reports whether target is store.ErrConflict.
 func (c *Conflict) Is(target error) bool { return target == store.ErrConflict }
+
+// Pause waits before a conflicting transaction is tried again. It returns the error of ctx if that
+// ends first.
+func Pause(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
