@@ -36,7 +36,7 @@ func TestManyExecsLoseNothing(t *testing.T) {
 	}
 	var ends sync.WaitGroup
 	for i := range *execs {
-		cmd := f.command("exec", "orders", "--date", day(i), "--", "sh", "-c", `touch begun-$1; until test -e go; do sleep 1; done; echo done with $1`, "sh", day(i))
+		cmd := f.command("exec", "orders", "--date", day(i), "--wait", "10m", "--", "sh", "-c", `touch begun-$1; until test -e go; do sleep 1; done; echo done with $1`, "sh", day(i))
 		ends.Go(func() {
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("exec for %s: %v: %s", cmd.Args[4], err, out)
