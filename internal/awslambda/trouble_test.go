@@ -35,7 +35,7 @@ func TestTableFaultsChangeNoEvents(t *testing.T) {
 		t.Skip("plays a morning four times")
 	}
 	reads, batches := []string{"GetItem", "Query", "BatchGetItem"}, []string{"BatchGetItem", "TransactWriteItems"}
-	writes := []string{"PutItem", "UpdateItem", "TransactWriteItems"}
+	writes, single := []string{"PutItem", "UpdateItem", "TransactWriteItems"}, []string{"PutItem", "UpdateItem"}
 	want := calm(t)
 	type fault struct {
 		trouble awslambdatest.Trouble
@@ -49,9 +49,9 @@ func TestTableFaultsChangeNoEvents(t *testing.T) {
 		"throttled calls, batches done in part, rows of others": {once, []fault{
 			{awslambdatest.Throttled, 41, reads}, {awslambdatest.Throttled, 13, writes}, {awslambdatest.Partly, 3, batches},
 		}},
-		"writes without an answer":           {once, []fault{{awslambdatest.Lost, 13, writes}}},
+		"writes without an answer":           {once, []fault{{awslambdatest.Lost, 13, writes[2:]}, {awslambdatest.Lost, 5, single}}},
 		"writes without an answer, repeated": {atOnce, []fault{{awslambdatest.Lost, 3, writes}}},
-		"functions killed after a write":     {once, []fault{{awslambdatest.Killed, 17, writes}}},
+		"functions killed after a write":     {once, []fault{{awslambdatest.Killed, 17, writes[2:]}, {awslambdatest.Killed, 5, single}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
