@@ -44,7 +44,7 @@ func TestPathsInTextsExist(t *testing.T) {
 			return err
 		}
 		find := map[string]*regexp.Regexp{".md": inProse, ".go": inComment}[path.Ext(name)]
-		if find == nil || name == "CHANGELOG.md" { // which tells of files that have gone
+		if find == nil || name == "CHANGELOG.md" { // it names files that are gone
 			return nil
 		}
 		text, err := os.ReadFile(filepath.Join(root, name))

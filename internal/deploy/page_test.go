@@ -41,7 +41,7 @@ moved() { # the emulated SQS has no such task
 }
 `
 
-// before is what has happened when the reader comes to a block, by a word in the block.
+// before lists what happens just before a block of commands, by a word that the block contains.
 var before = map[string]string{
 	// A record of the stream that could not be handled.
 	".control)": `
